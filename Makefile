@@ -1,0 +1,98 @@
+# Every command a contributor needs. `make help` lists them.
+# Only python3 (3.11 or newer) with pip, and make, have to be there; `make env` fetches the rest into this directory.
+
+PYTHON ?= python3
+SEEDS ?= 200
+
+# Say what is done, not how; and never replace the Python of this machine by a downloaded one.
+export UV_PYTHON_DOWNLOADS := never
+export UV_LINK_MODE ?= copy
+# Trust whom this machine trusts, where it says so: behind a company's proxy nothing else works.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
+export UV_SYSTEM_CERTS ?= true
+endif
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+# An activated environment of another project must not catch what is meant for .venv.
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH CONDA_PREFIX
+
+UV := .tools/bin/uv
+BIN := .venv/bin
+CODE := $(wildcard windlass tests bench)
+ENV_READY := .venv/windlass-env
+UV_READY := .tools/windlass-uv
+
+.DEFAULT_GOAL := help
+.PHONY: help env up test demo check sim bench acceptance lock clean FORCE
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+env: $(ENV_READY) ## make .venv with everything pinned (does nothing when it is up to date)
+	@:
+
+up: env ## start the engine with the example workflows at 127.0.0.1:8080
+	@exec $(BIN)/windlass up --examples
+
+test: env ## prove everything: format, lint, types, then all tests
+	$(lint)
+	$(BIN)/python -m pytest
+
+demo: env ## kill -9 the engine in the middle of a run, and watch the run finish
+	@exec $(BIN)/python -m windlass.demo
+
+check: env ## the quick part of test: format, lint, types, layers
+	$(lint)
+	$(BIN)/python -m pytest tests/test_layers.py
+
+sim: env ## play SEEDS=200 simulated lives of an engine, with faults
+	@exec $(BIN)/python -m windlass.sim --seeds $(SEEDS)
+
+bench: env ## measure, beside the ceiling of the store
+	@exec $(BIN)/python -m bench
+
+acceptance: env ## which test or benchmark proves which requirement
+	@exec $(BIN)/python -m tests.acceptance
+
+lock: $(UV_READY) ## write the pins anew from pyproject.toml (UPGRADE=1 takes the newest versions)
+	$(pin) pyproject.toml --output-file requirements.txt
+	$(pin) pyproject.toml --group dev --constraints requirements.txt --output-file requirements-dev.txt
+	$(pin) --group tools --output-file requirements-tools.txt
+
+clean: ## remove what these commands made, except the data in .windlass
+	rm -rf .venv .tools build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define lint
+$(BIN)/ruff format --check $(CODE)
+$(BIN)/ruff check $(CODE)
+$(BIN)/mypy --strict $(CODE)
+endef
+
+# One set of pins for every supported Python; hashes, but no addresses of where the packages lie.
+pin = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+fail = { echo "$(1)" >&2; exit 1; }
+need_python = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(call fail,$(OLD_PYTHON))
+OLD_PYTHON := Windlass needs Python 3.11 or newer and $(PYTHON) is not. Install one or name it: make env PYTHON=python3.12
+
+# Debian's Python neither takes packages for itself nor always brings venv, so pip puts uv into a directory of ours.
+$(UV_READY): requirements-tools.txt
+	@$(need_python)
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || $(call fail,Windlass needs pip for $(PYTHON). On Debian: apt install python3-pip)
+	@echo "Fetching tools into .tools ..."
+	@$(PYTHON) -m pip install --quiet --upgrade --target .tools --require-hashes -r requirements-tools.txt
+	@touch $@
+
+# The stamp holds the directory it was made in: a copied or moved tree must not run the code of the old place.
+ifneq ($(strip $(file < $(ENV_READY))),$(CURDIR))
+$(ENV_READY): FORCE
+endif
+$(ENV_READY): $(UV_READY) requirements-dev.txt pyproject.toml
+	@$(need_python)
+	@echo "Making .venv with $$($(PYTHON) --version) ..."
+	@[ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ] || $(UV) venv --quiet --clear --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
+	@$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@echo "$(CURDIR)" > $@
