@@ -1,0 +1,172 @@
+"""A run and an outside world that keeps book of what it owes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from windlass.core import run as core
+from windlass.core.commands import (
+    CancelRun,
+    FinishStep,
+    GrantStep,
+    LoseStep,
+    PauseRun,
+    ResumeRun,
+    RunCommand,
+    StartRun,
+    Wake,
+)
+from windlass.core.definition import Definition, Retry, Step
+from windlass.core.effects import Dispatch, Effect, Recall, RecallAll, Watch, Withdraw
+from windlass.core.errors import Refused
+from windlass.core.events import AttemptFailed, AttemptLost, RunEvent, StepSucceeded
+from windlass.core.names import Attempt, SessionId, StepId, WorkerId, WorkflowId
+from windlass.core.run_state import Run
+from windlass.core.task import Failure, Outcome, Success
+
+ME = WorkerId("w1")
+SESSION = SessionId("s1")
+
+
+def start(at: float = 0.0, **more: object) -> StartRun:
+    fields = {"workflow": "w", "version": 1, "document_hash": "d", "request_hash": "r", "at": at, **more}
+    return StartRun(**fields)  # type: ignore[arg-type]  # the tests give fields by name
+
+
+def finish(step: str, attempt: int = 1, outcome: Outcome | None = None, at: float = 1.0) -> FinishStep:
+    return FinishStep(
+        step=StepId(step),
+        attempt=Attempt(attempt),
+        outcome=outcome or Success(),
+        worker=ME,
+        started_at=at,
+        at=at,
+    )
+
+
+def grant(step: str, attempt: int = 1, at: float = 1.0) -> GrantStep:
+    return GrantStep(step=StepId(step), attempt=Attempt(attempt), worker=ME, session=SESSION, at=at)
+
+
+def failed(kind: str = "ValueError", *bases: str, retryable: bool = True) -> Failure:
+    return Failure(kind, "no", bases, retryable=retryable)
+
+
+@dataclass
+class Outside:
+    """Plays commands, and notes what was sent out and not yet answered."""
+
+    run: Run
+    events: list[RunEvent] = field(default_factory=list)
+    owed: set[Effect] = field(default_factory=set)
+
+    def play(self, command: RunCommand) -> list[RunEvent]:
+        events = core.perform(self.run, command)
+        self.events += events
+        for event in events:
+            self._answered(event)
+            for effect in core.effects([event]):
+                self._send(effect)
+        return events
+
+    def _answered(self, event: RunEvent) -> None:
+        if isinstance(event, StepSucceeded | AttemptFailed | AttemptLost):
+            self.owed = {e for e in self.owed if not _names(e, event.step, event.attempt)}
+
+    def _send(self, effect: Effect) -> None:
+        match effect:
+            case Dispatch():
+                self.owed.add(effect)
+            case Watch():
+                self.owed.discard(Dispatch(effect.step, effect.attempt))
+                self.owed.add(effect)
+            case Recall():
+                self.owed = {e for e in self.owed if not _names(e, effect.step, effect.attempt)}
+            case Withdraw():
+                self.owed = {e for e in self.owed if not isinstance(e, Dispatch)}
+            case RecallAll():
+                self.owed.clear()
+
+
+def _names(effect: Effect, step: StepId, attempt: Attempt) -> bool:
+    return isinstance(effect, Dispatch | Watch) and (effect.step, effect.attempt) == (step, attempt)
+
+
+def any_definition(chance: random.Random) -> Definition:
+    """A sound definition of up to eight steps, with all the policies there are."""
+    count = chance.randint(1, 8)
+    names = [StepId(f"s{i}") for i in range(count)]
+    fallbacks = {i for i in range(count) if i > 0 and chance.random() < 0.15}
+    steps = []
+    for i, name in enumerate(names):
+        others = [names[j] for j in range(i) if j not in fallbacks]
+        needs = () if i in fallbacks else tuple(n for n in others if chance.random() < 0.4)
+        later = [names[j] for j in fallbacks if j > i]
+        policy = chance.choice(["fail", "fail", "skip", "fallback"])
+        if policy == "fallback" and not later:
+            policy = "skip"
+        kind = "wait" if chance.random() < 0.15 else "noop"
+        steps.append(
+            Step(
+                id=name,
+                kind="wait" if kind == "wait" else "noop",
+                needs=needs,
+                retry=Retry(attempts=chance.randint(1, 3), backoff_s=chance.choice([0.0, 1.0, 5.0])),
+                timeout_s=chance.choice([None, None, 5.0]),
+                timeout_total_s=chance.choice([None, None, 30.0]),
+                priority=chance.randint(-1, 1),
+                on_failure="skip" if policy == "skip" else "fallback" if policy == "fallback" else "fail",
+                fallback=chance.choice(later) if policy == "fallback" else None,
+                on_lost="fail" if chance.random() < 0.3 else "retry",
+                wait_s=chance.choice([0.0, 3.0]) if kind == "wait" else None,
+            )
+        )
+    used = {step.fallback for step in steps}
+    unused = fallbacks - {i for i in range(count) if names[i] in used}
+    return Definition(
+        id=WorkflowId("w"),
+        steps=tuple(steps),
+        deadline_s=chance.choice([None, None, None, 100.0]),
+        max_parallel=chance.choice([None, 1, 2, 3]),
+        description=f"{len(unused)} of the would-be fallbacks are plain steps",
+    )
+
+
+def any_command(chance: random.Random, run: Run, at: float) -> RunCommand:
+    """Mostly what an honest outside would send, now and then something late, doubled or foreign."""
+    i = chance.randrange(len(run.steps))
+    step, state = run.definition.steps[i].id, run.steps[i]
+    attempt = Attempt(max(1, state.attempt + chance.choice([0, 0, 0, 0, -1, 1])))
+    out = [j for j, s in enumerate(run.steps) if s.phase in ("queued", "running")]
+    if out and chance.random() < 0.7:
+        i = chance.choice(out)
+        step, attempt = run.definition.steps[i].id, run.steps[i].attempt
+    match chance.choices(
+        ["finish", "fail", "grant", "lose", "wake", "pause", "resume", "cancel"],
+        [10, 4, 6, 2, 6, 1, 2, 0.1],
+    )[0]:
+        case "finish":
+            patch = {chance.choice("xyz"): chance.randint(0, 9)} if chance.random() < 0.3 else {}
+            return finish(step, attempt, Success(chance.randint(0, 99), patch), at)
+        case "fail":
+            return finish(step, attempt, failed(retryable=chance.random() < 0.8), at)
+        case "grant":
+            return grant(step, attempt, at)
+        case "lose":
+            return LoseStep(step=step, attempt=attempt, reason="gone", at=at)
+        case "pause":
+            return PauseRun(id=str(chance.random()), at=at)
+        case "resume":
+            return ResumeRun(id=str(chance.random()), at=at)
+        case "cancel":
+            return CancelRun(id=str(chance.random()), at=at)
+        case _:
+            return Wake(at=at)
+
+
+def try_play(outside: Outside, command: RunCommand) -> list[RunEvent] | None:
+    try:
+        return outside.play(command)
+    except Refused:
+        return None

@@ -1,0 +1,116 @@
+"""Facts about an entity: they have happened and cannot be refused. This is what the journal keeps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from windlass.core.names import Attempt, SessionId, StepId, WorkerId, WorkflowId
+from windlass.core.task import Failure, Json
+
+EndStatus = Literal["succeeded", "partial_success", "failed", "cancelled"]
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True):
+    at: float
+
+
+class RunStarted(Event, tag="RunStarted", frozen=True, kw_only=True):
+    workflow: WorkflowId
+    version: int
+    document_hash: str
+    request_hash: str
+    input: Json = None
+    context: dict[str, Json] = msgspec.field(default_factory=dict)
+    priority: int = 0
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class StepQueued(Event, tag="StepQueued", frozen=True, kw_only=True):
+    step: StepId
+    attempt: Attempt
+
+
+class StepGranted(Event, tag="StepGranted", frozen=True, kw_only=True):
+    step: StepId
+    attempt: Attempt
+    worker: WorkerId
+    session: SessionId
+
+
+class WaitStarted(Event, tag="WaitStarted", frozen=True, kw_only=True):
+    step: StepId
+    due: float
+
+
+class StepSucceeded(Event, tag="StepSucceeded", frozen=True, kw_only=True):
+    step: StepId
+    attempt: Attempt
+    value: Json = None
+    context: dict[str, Json] = msgspec.field(default_factory=dict)
+    worker: WorkerId = WorkerId("")
+    started_at: float = 0.0
+
+
+class AttemptFailed(Event, tag="AttemptFailed", frozen=True, kw_only=True):
+    step: StepId
+    attempt: Attempt
+    failure: Failure
+    worker: WorkerId = WorkerId("")
+    started_at: float = 0.0
+
+
+class AttemptLost(Event, tag="AttemptLost", frozen=True, kw_only=True):
+    step: StepId
+    attempt: Attempt
+    reason: str
+
+
+class RetryScheduled(Event, tag="RetryScheduled", frozen=True, kw_only=True):
+    step: StepId
+    attempt: Attempt  # the one to come
+    due: float
+
+
+class StepFailed(Event, tag="StepFailed", frozen=True, kw_only=True):
+    """The step has failed for good; `policy` says what that means for the run."""
+
+    step: StepId
+    failure: Failure
+    policy: Literal["fail", "skip", "fallback"]
+
+
+class RunPaused(Event, tag="RunPaused", frozen=True, kw_only=True):
+    command: str
+
+
+class RunResumed(Event, tag="RunResumed", frozen=True, kw_only=True):
+    command: str
+
+
+class RunEnded(Event, tag="RunEnded", frozen=True, kw_only=True):
+    status: EndStatus
+    reason: str = ""
+    failure: Failure | None = None
+
+
+RunEvent = (
+    RunStarted | StepQueued | StepGranted | WaitStarted | StepSucceeded | AttemptFailed | AttemptLost
+    | RetryScheduled | StepFailed | RunPaused | RunResumed | RunEnded
+)  # fmt: skip
+
+
+class WorkflowDefined(Event, tag="WorkflowDefined", frozen=True, kw_only=True):
+    version: int
+    document: dict[str, Json]
+    document_hash: str
+    command: str
+
+
+class WorkflowDeleted(Event, tag="WorkflowDeleted", frozen=True, kw_only=True):
+    command: str
+
+
+WorkflowEvent = WorkflowDefined | WorkflowDeleted
+AnyEvent = RunEvent | WorkflowEvent

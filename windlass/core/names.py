@@ -1,0 +1,45 @@
+"""The identifiers everything else is spelled with."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, NewType
+
+RunId = NewType("RunId", str)
+WorkflowId = NewType("WorkflowId", str)
+StepId = NewType("StepId", str)
+Attempt = NewType("Attempt", int)
+WorkerId = NewType("WorkerId", str)
+SessionId = NewType("SessionId", str)  # one connection of a worker; a newer one closes the older
+
+Kind = Literal["run", "workflow"]
+DEFAULT_NAMESPACE = "default"
+
+
+class Key(NamedTuple):
+    """An entity's full name: kinds and namespaces never collide."""
+
+    kind: Kind
+    namespace: str
+    id: str
+
+    def text(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Key:
+        kind, namespace, ident = text.split("/", 2)
+        assert kind in ("run", "workflow"), f"{text!r} names no kind of entity"
+        return cls("run" if kind == "run" else "workflow", namespace, ident)
+
+
+def run_key(run: str, namespace: str = DEFAULT_NAMESPACE) -> Key:
+    return Key("run", namespace, run)
+
+
+def workflow_key(workflow: str, namespace: str = DEFAULT_NAMESPACE) -> Key:
+    return Key("workflow", namespace, workflow)
+
+
+def run_id(now_s: float, chance: int) -> RunId:
+    """A time-ordered run id: neighbours in time are neighbours in the journal's keys."""
+    return RunId(f"exec_{int(now_s * 1000):012x}{chance & 0xFFFFFFFFFFFF:012x}")

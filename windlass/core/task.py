@@ -1,0 +1,82 @@
+"""What a worker is handed, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from windlass.core.names import Attempt, RunId, StepId, WorkflowId
+
+Json = Any  # a JSON value: None, bool, number, str, list or dict of the same
+
+
+class Task(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One attempt at a step. Named by (run, step, attempt)."""
+
+    run: RunId
+    step: StepId
+    attempt: Attempt
+    kind: str
+    with_: dict[str, Json] = msgspec.field(name="with", default_factory=dict)
+    workflow: WorkflowId = WorkflowId("")
+    version: int = 0
+    input: Json = None  # what the run was started with
+    context: dict[str, Json] = msgspec.field(default_factory=dict)  # shared by all steps, as it is now
+    parents: dict[str, Json] = msgspec.field(default_factory=dict)  # output of each step in `needs`
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+    priority: int = 0
+    timeout_s: float | None = None  # for this attempt, from its start
+    namespace: str = "default"
+
+    @property
+    def name(self) -> TaskName:
+        return (self.namespace, self.run, self.step, self.attempt)
+
+
+TaskName = tuple[str, RunId, StepId, Attempt]
+
+
+class Success(msgspec.Struct, frozen=True, omit_defaults=True, tag="ok", tag_field="outcome"):
+    value: Json = None
+    context: dict[str, Json] = msgspec.field(default_factory=dict)  # merged into the run's context
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True, tag="failed", tag_field="outcome"):
+    """Why an attempt failed. `type` and `bases` are what `retry.not_on` looks at."""
+
+    type: str  # "ValueError", "Timeout", "HttpStatus", "ExitCode", "ProcessDied", …
+    message: str
+    bases: tuple[str, ...] = ()  # names of the classes above `type`
+    detail: str = ""  # a traceback or the end of stderr; bounded by the worker
+    retryable: bool = True
+
+
+Outcome = Success | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a Python step returns when it also changes the shared context.
+
+    return Result(value, context={"rows": 3})
+    """
+
+    value: Json = None
+    context: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """What a Python step gets when it has a parameter named `ctx`."""
+
+    run: str
+    workflow: str
+    step: str
+    attempt: int
+    input: Json
+    context: dict[str, Json]
+    parents: dict[str, Json]
+    labels: dict[str, str]

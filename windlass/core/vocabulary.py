@@ -1,0 +1,36 @@
+"""One vocabulary, and the one table that maps it to every older surface."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+RunStatus = Literal[
+    "queued", "running", "paused", "succeeded", "partial_success", "failed", "cancelled", "stuck"
+]
+StepStatus = Literal["waiting", "queued", "running", "succeeded", "failed", "skipped", "cancelled"]
+
+ENDED: Final = frozenset({"succeeded", "partial_success", "failed", "cancelled"})
+
+# Ours → the states of seed 000's HTTP answers.
+STATE: Final[dict[str, str]] = {
+    "queued": "running",
+    "running": "running",
+    "paused": "running",
+    "succeeded": "completed",
+    "partial_success": "completed",
+    "failed": "failed",
+    "cancelled": "failed",
+    "stuck": "failed",
+}
+
+# Ours → the instance status of seed 002's tables. The SQL views repeat it; a test compares them.
+INSTANCE_STATUS: Final[dict[str, str]] = {
+    "queued": "WAITING",
+    "running": "RUNNING",
+    "paused": "RUNNING",
+    "succeeded": "SUCCEED",
+    "partial_success": "PARTIAL_SUCCESS",
+    "failed": "FAILED",
+    "cancelled": "STOPPED",
+    "stuck": "FAILED",
+}
