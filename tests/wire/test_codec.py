@@ -1,0 +1,112 @@
+"""Messages survive the trip to bytes and back, under names that never change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+import pytest
+
+from windlass.core.commands import Command
+from windlass.core.events import AnyEvent
+from windlass.core.task import Failure, Success, Task
+from windlass.wire import codec, versions
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+NAMES = GOLDEN / "message_names.json"
+
+
+def sample(kind: type[msgspec.Struct], *, full: bool) -> Any:
+    """A message of this type with every field set, or with only what it must have."""
+    given: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        if full or field.required:
+            given[field.name] = value(get_type_hints(kind)[field.name], field.name)
+    return kind(**given)
+
+
+def value(hint: Any, name: str) -> Any:
+    simple: dict[str, Any] = {
+        "failure": Failure("Bad", "no", ("Worse",), "trace", retryable=False),
+        "outcome": Success({"deep": [1, 2.5, None]}, {"k": "v"}),
+        "status": "partial_success",
+        "policy": "fallback",
+        "labels": {"team": "blue"},
+        "context": {"k": [1, {"x": None}]},
+        "document": {"id": "w", "steps": {}},
+        "with_": {"value": 1},
+        "parents": {"a": "é"},
+        "bases": ("A", "B"),
+        "requires": ("gpu",),
+    }
+    if name in simple:
+        return simple[name]
+    origin = str(getattr(hint, "__name__", hint))
+    if "bool" in origin:
+        return True
+    if "float" in origin or name in ("at", "due"):
+        return 12.5
+    if "int" in origin or origin == "Attempt":
+        return 3
+    return "text with ☃ and \x00"
+
+
+@pytest.mark.accepts("S2.18")
+@pytest.mark.parametrize("kind", codec.MESSAGES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("full", [True, False], ids=["full", "bare"])
+def test_every_message_comes_back_equal(kind: type[msgspec.Struct], full: bool) -> None:
+    message = sample(kind, full=full)
+    if isinstance(message, AnyEvent):
+        read: object = codec.decode_event(kind.__name__, 1, codec.encode_event(message))
+    elif isinstance(message, Command):
+        read = codec.decode_command(codec.encode_command(message))
+    else:
+        read = msgspec.json.decode(msgspec.json.encode(message), type=kind)
+    assert read == message
+    assert type(read) is kind
+
+
+@pytest.mark.accepts("S2.19")
+def test_every_message_is_registered_under_a_name_that_never_changes() -> None:
+    """A type that loses its name here can no longer be read from old journals: add, never rename."""
+    registered = [kind.__name__ for kind in codec.MESSAGES]
+    assert len(set(registered)) == len(registered)
+    golden = json.loads(NAMES.read_text())
+    assert set(golden) <= set(registered), "a message that old journals may hold is gone"
+    for kind in codec.MESSAGES:
+        if issubclass(kind, AnyEvent | Command):
+            assert kind.__struct_config__.tag == kind.__name__
+            fields = {f.encode_name: f.required for f in msgspec.structs.fields(kind)}
+            for name in golden[kind.__name__]:
+                assert name in fields, f"{kind.__name__}.{name} is gone: old events hold it"
+            for name, required in fields.items():
+                known = name in golden[kind.__name__]
+                assert known or not required, f"{kind.__name__}.{name} is new, so it needs a default"
+
+
+def test_a_field_nobody_knows_is_passed_over() -> None:
+    body = b'{"type":"RunPaused","at":1.0,"command":"c","invented_later":true}'
+    assert codec.decode_event("RunPaused", 1, body) == msgspec.json.decode(body, type=AnyEvent)
+
+
+def test_a_format_from_the_future_is_refused_by_name() -> None:
+    with pytest.raises(versions.NewerFormat, match="StepQueued has format 2 and this Windlass reads up to 1"):
+        codec.decode_event("StepQueued", 2, b"{}")
+
+
+def test_an_old_format_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(versions.CURRENT, "RunPaused", 3)
+    first = ("RunPaused", 1)
+    second = ("RunPaused", 2)
+    monkeypatch.setitem(versions.UPGRADES, first, lambda body: {**body, "by": body["who"]})
+    monkeypatch.setitem(versions.UPGRADES, second, lambda body: {**body, "command": body["by"]})
+    body = b'{"type":"RunPaused","at":1.0,"who":"ada"}'
+    event = codec.decode_event("RunPaused", 1, body)
+    assert msgspec.to_builtins(event) == {"type": "RunPaused", "at": 1.0, "command": "ada"}
+
+
+def test_a_task_is_named_by_run_step_and_attempt() -> None:
+    task = msgspec.json.decode(b'{"run":"r","step":"s","attempt":2,"kind":"noop"}', type=Task)
+    assert task.name == ("default", "r", "s", 2)

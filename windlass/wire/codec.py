@@ -1,0 +1,81 @@
+"""Messages ⇄ bytes. Events are JSON, so that the journal can be read with plain SQL."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from windlass.core.commands import Command
+from windlass.core.effects import Dispatch, Recall, RecallAll, Watch, Withdraw
+from windlass.core.events import AnyEvent
+from windlass.core.run_state import RunImage
+from windlass.core.task import Json, Outcome, Task
+from windlass.core.workflow import Workflow
+from windlass.wire import versions
+
+_encoder: Final = msgspec.json.Encoder()
+_event: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)
+_command: Final[msgspec.json.Decoder[Command]] = msgspec.json.Decoder(Command)
+
+# Every type that is kept or sent, by the stable name it travels under.
+MESSAGES: Final[tuple[type[msgspec.Struct], ...]] = (
+    *AnyEvent.__args__,
+    *Command.__args__,
+    Dispatch,
+    Watch,
+    Recall,
+    Withdraw,
+    RecallAll,
+    Task,
+    *Outcome.__args__,
+)
+
+T = TypeVar("T")
+
+
+def name(event: AnyEvent) -> str:
+    return type(event).__name__
+
+
+def encode_event(event: AnyEvent) -> bytes:
+    return _encoder.encode(event)
+
+
+def decode_event(kind: str, version: int, body: bytes) -> AnyEvent:
+    if version == versions.current(kind):
+        return _event.decode(body)
+    upgraded = versions.upgrade(kind, version, msgspec.json.decode(body, type=dict))
+    event: AnyEvent = msgspec.convert(upgraded, AnyEvent)
+    return event
+
+
+def encode_command(command: Command) -> bytes:
+    return _encoder.encode(command)
+
+
+def decode_command(body: bytes) -> Command:
+    return _command.decode(body)
+
+
+def encode_image(image: RunImage | Workflow) -> bytes:
+    return _encoder.encode(image)
+
+
+def decode_run(version: int, body: bytes) -> RunImage:
+    return _decode(versions.RUN_IMAGE, version, body, RunImage)
+
+
+def decode_workflow(version: int, body: bytes) -> Workflow:
+    return _decode(versions.WORKFLOW_IMAGE, version, body, Workflow)
+
+
+def _decode(kind: str, version: int, body: bytes, target: type[T]) -> T:
+    if version == versions.current(kind):
+        return msgspec.json.decode(body, type=target)
+    upgraded = versions.upgrade(kind, version, msgspec.json.decode(body, type=dict))
+    return msgspec.convert(upgraded, target)
+
+
+def encode_json(value: Json) -> bytes:
+    return _encoder.encode(value)
