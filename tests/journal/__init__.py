@@ -1,0 +1,53 @@
+"""What the tests of the journals share: short ways to say what shall be kept."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windlass.core.names import Key, run_key
+from windlass.journal import Fact, Group, RunRow, Snapshot, Store, StuckRow
+from windlass.journal.memory import MemoryStore
+from windlass.journal.sqlite import SqliteStore
+
+ADAPTERS = ("memory", "sqlite")
+
+
+class Place:
+    """Where a journal lies: it can be opened again after it was closed."""
+
+    def __init__(self, adapter: str, folder: Path) -> None:
+        self.adapter = adapter
+        self.path = folder / "windlass.db"
+        self._memory = MemoryStore()
+
+    async def open(self) -> Store:
+        return self._memory if self.adapter == "memory" else await SqliteStore.open(self.path)
+
+
+def fact(key: Key, seq: int, *, at: float = 1.0, type: str = "Noted", **fields: Any) -> Fact:
+    return Fact(key, seq, at, type, 1, msgspec.json.encode({"type": type, "at": at, **fields}))
+
+
+def facts(key: Key, seqs: Iterable[int]) -> list[Fact]:
+    return [fact(key, seq) for seq in seqs]
+
+
+def row(ident: str, started_at: float = 1.0, *, namespace: str = "default", **fields: Any) -> RunRow:
+    given = {"workflow": "nightly", "version": 1, "status": "running", **fields}
+    return RunRow(key=run_key(ident, namespace), started_at=started_at, **given)
+
+
+def snapshot(key: Key, seq: int, text: str = "") -> Snapshot:
+    return Snapshot(key, seq, 1, msgspec.json.encode({"after": seq, "text": text}))
+
+
+def stuck(key: Key, since: float = 1.0, error: str = "ZeroDivisionError") -> StuckRow:
+    return StuckRow(key=key, since=since, error=error)
+
+
+async def keep(store: Store, *, shard: int = 0, epoch: int = 1, **given: Any) -> bool:
+    """Commit one group; whether it was kept."""
+    (kept,) = await store.commit([Group(shard=shard, epoch=epoch, **given)])
+    return kept

@@ -1,0 +1,212 @@
+"""Random lives of two journals, one in memory and one in SQLite: whatever is asked, both answer the same."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.journal import fact, row, snapshot, stuck
+from windlass.core import sharding
+from windlass.core.names import Key, run_key, workflow_key
+from windlass.journal import Document, Fact, Group, RunQuery, RunRow, Store, StoreRefused
+from windlass.journal.memory import MemoryStore
+from windlass.journal.sqlite import SqliteStore
+
+SHARDS = 3
+OPERATIONS = 400
+NAMESPACES = ("default", "other")
+RUNS = [run_key(f"run-{n}", namespace) for n in range(12) for namespace in NAMESPACES]
+WORKFLOWS = [workflow_key(f"w{n}", namespace) for n in range(3) for namespace in NAMESPACES]
+STATUSES = ("running", "succeeded", "failed")
+
+Question = Callable[[Store], Awaitable[Any]]
+# What must have been answered with something, at least once in every life; a life in which all is refused
+# would show nothing.
+EXPECTED = {
+    "claim", "load", "facts", "unsettled", "stuck", "document", "documents", "runs", "run", "count_runs",
+    "expired", "setting", "reopen", "commit", "fenced", "refused", "half fenced",
+    *(f"kept {kind}" for kind in (
+        "facts", "runs", "documents", "snapshots", "deletions", "stuck", "freed", "purged",
+    )),
+}  # fmt: skip
+
+
+def shard_of(key: Key) -> int:
+    return sharding.of(key.id, SHARDS)
+
+
+class Life:
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.chance = random.Random(seed)
+        self.path = folder / "windlass.db"
+        self.memory = MemoryStore()
+        self.epochs = dict.fromkeys(range(SHARDS), 0)
+        self.last: Counter[Key] = Counter()  # the number of each entity's last event
+        self.seen: Counter[str] = Counter()
+
+    async def play(self) -> None:
+        self.sqlite = await SqliteStore.open(self.path)
+        kinds = [self.claim, self.commit, self.ask, self.reopen]
+        for _ in range(OPERATIONS):
+            (kind,) = self.chance.choices(kinds, weights=[1, 30, 30, 1])
+            await kind()
+        await self.sqlite.close()
+        missing = {what for what in EXPECTED if not self.seen[what]}
+        assert not missing, f"never happened: {missing}"
+
+    async def both(self, question: Question) -> Any:
+        """The answer, which must be the same; a refusal is an answer."""
+        answers = []
+        for store in (self.memory, self.sqlite):
+            try:
+                answers.append(await question(store))
+            except StoreRefused:
+                answers.append(StoreRefused)
+        assert answers[0] == answers[1]
+        return answers[0]
+
+    async def reopen(self) -> None:
+        await self.sqlite.close()
+        self.sqlite = await SqliteStore.open(self.path)
+        self.seen["reopen"] += 1
+
+    async def claim(self) -> None:
+        shards = self.chance.choices(range(SHARDS), k=self.chance.randint(1, 3))
+        answer: dict[int, int] = await self.both(lambda store: store.claim(shards))
+        self.epochs |= answer
+        self.seen["claim"] += 1
+
+    async def commit(self) -> None:
+        groups = [self.group() for _ in range(self.chance.choice([1, 1, 2, 5]))]
+        answer = await self.both(lambda store: store.commit(groups))
+        if answer is StoreRefused:
+            self.seen["refused"] += 1
+            return
+        self.seen["commit"] += all(answer)
+        self.seen["fenced"] += not any(answer)
+        self.seen["half fenced"] += 0 < sum(answer) < len(answer)
+        for group, kept in zip(groups, answer, strict=True):
+            if kept:
+                self.note(group)
+
+    def note(self, group: Group) -> None:
+        for one in group.facts:
+            self.last[one.key] = max(self.last[one.key], one.seq)
+        for kind in ("facts", "runs", "documents", "snapshots", "deletions", "stuck", "freed", "purged"):
+            if getattr(group, kind):
+                self.seen[f"kept {kind}"] += 1
+
+    def group(self) -> Group:
+        shard = self.chance.randrange(SHARDS)
+        runs = [key for key in RUNS if shard_of(key) == shard]
+        workflows = [key for key in WORKFLOWS if shard_of(key) == shard]
+        entities = runs + workflows
+        stale = self.chance.random() < 0.1
+        return Group(
+            shard=shard,
+            epoch=self.epochs[shard] - stale,
+            facts=[one for key in self.some(entities) for one in self.facts(key)],
+            runs=[self.row(key) for key in self.some(runs)],
+            documents=[self.document(key) for key in self.some(workflows)],
+            snapshots=[snapshot(key, self.chance.randint(0, 9)) for key in self.some(entities, 0.3)],
+            deletions=[(key, self.chance.randint(0, 9)) for key in self.some(entities, 0.1)],
+            stuck=[stuck(key, float(self.chance.randint(0, 5))) for key in self.some(entities, 0.2)],
+            freed=self.some(entities, 0.2),
+            purged=self.some(runs, 0.1),
+        )
+
+    def some(self, keys: list[Key], likely: float = 0.6) -> list[Key]:
+        """A few of them, perhaps one of them twice."""
+        return self.chance.choices(keys, k=self.chance.randint(1, 3)) if self.chance.random() < likely else []
+
+    def facts(self, key: Key) -> list[Fact]:
+        again = self.chance.random() < 0.05
+        first = self.last[key] + self.chance.choice([1, 1, 1, 2]) - again
+        self.last[key] = first + self.chance.randint(0, 3)
+        at = self.chance.random() * 1e9
+        return [fact(key, seq, at=at, step="ü") for seq in range(first, self.last[key] + 1)]
+
+    def row(self, key: Key) -> RunRow:
+        status = self.chance.choice(STATUSES)
+        given = row(
+            key.id,
+            float(self.chance.randint(0, 4)),
+            namespace=key.namespace,
+            workflow=f"w{self.chance.randrange(3)}",
+            status=status,
+            ended_at=None if status == "running" else float(self.chance.randint(5, 9)),
+            settled=status != "running" and self.chance.random() < 0.8,
+            priority=self.chance.randint(-3, 3),
+            labels={label: str(self.chance.randrange(2)) for label in "ab" if self.chance.random() < 0.5},
+            asleep=self.chance.random() < 0.5,
+            wake_at=self.chance.choice([None, 0.1]),
+        )
+        if self.chance.random() < 0.02:  # which no store can hold
+            return msgspec.structs.replace(given, error="\ud800")
+        return given
+
+    def document(self, key: Key) -> Document:
+        return Document(
+            key=key,
+            version=self.chance.randint(1, 4),
+            hash=f"{self.chance.random()}",
+            body=b'{"steps":{}}',
+            at=self.chance.random(),
+            created_at=1.0,
+            deleted=self.chance.random() < 0.3,
+        )
+
+    async def ask(self) -> None:
+        name, question = self.question()
+        answer = await self.both(question)
+        if name == "load":
+            answer = [one for one in answer if one.facts and one.run and one.snapshot]
+        self.seen[name] += bool(answer)
+
+    def question(self) -> tuple[str, Question]:
+        chance = self.chance
+        shard, number = chance.randrange(SHARDS), chance.randint(0, 8)
+        namespace = chance.choice(NAMESPACES)
+        run, workflow = chance.choice(RUNS), chance.choice(WORKFLOWS)
+        keys = chance.choices(RUNS + WORKFLOWS, k=number)
+        query = self.query()
+        version = chance.choice([None, 1, 2, 3, 4])
+        of_run, of_workflow = shard_of(run), shard_of(workflow)
+        questions: list[tuple[str, Question]] = [
+            ("load", lambda store: store.load(shard, keys)),
+            ("facts", lambda store: store.facts(of_run, run, after=number, limit=5)),
+            ("unsettled", lambda store: store.unsettled(shard)),
+            ("stuck", lambda store: store.stuck(namespace)),
+            ("document", lambda store: store.document(of_workflow, workflow, version)),
+            ("documents", lambda store: store.documents(namespace)),
+            ("runs", lambda store: store.runs(query)),
+            ("runs", lambda store: store.runs(query)),
+            ("run", lambda store: store.run(of_run, run)),
+            ("count_runs", lambda store: store.count_runs(namespace, workflow.id, number)),
+            ("expired", lambda store: store.expired(shard, float(number + 4), 3)),
+            ("setting", lambda store: store.setting(f"name-{number}", str(len(keys)))),
+        ]
+        return chance.choice(questions)
+
+    def query(self) -> RunQuery:
+        maybe = self.chance.choice
+        return RunQuery(
+            namespace=maybe(NAMESPACES),
+            workflow=maybe([None, None, "w1"]),
+            status=maybe([None, None, *STATUSES]),
+            started_after=maybe([None, None, 1.0]),
+            started_before=maybe([None, None, 3.0]),
+            label=maybe([None, None, ("a", "1"), ("b", "0")]),
+            limit=maybe([1, 3, 100]),
+            after=maybe([None, None, (3.0, "run-5"), (2.0, "run-3")]),
+        )
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_both_journals_answer_everything_alike(seed: int, tmp_path: Path) -> None:
+    asyncio.run(Life(seed, tmp_path).play())

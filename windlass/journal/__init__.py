@@ -1,0 +1,201 @@
+"""Where events are kept: the port.
+
+A shard appends through the committer, which merges what all shards of the process have waiting
+into one `Store.commit`. Adapters beside this file are named after what they use. Threads exist only
+below `Store`: everything above runs in the simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from windlass.core.names import Key
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One event of one entity, as it is kept."""
+
+    key: Key
+    seq: int  # 1, 2, 3 … per entity, without gaps
+    at: float
+    type: str
+    version: int  # of the event's schema
+    body: bytes  # JSON
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """An entity's state after event `seq`. The newest two are kept."""
+
+    key: Key
+    seq: int
+    version: int
+    body: bytes
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What lists show of a run; written at start, end, pause, resume, sleep and stuck.
+
+    It is also the stub that stays when events are deleted, and the index of what a shard must
+    wake when it opens.
+    """
+
+    key: Key
+    workflow: str
+    version: int
+    status: str
+    started_at: float
+    ended_at: float | None = None
+    priority: int = 0
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    request_hash: str = ""
+    error: str = ""
+    settled: bool = False  # ended, and owes nothing
+    asleep: bool = False  # nothing is out for it: it may stay on disk until wake_at or a command
+    wake_at: float | None = None
+    purged: bool = False  # its events are deleted; only this row is left
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a workflow; the newest, if not deleted, is the one `execute` runs."""
+
+    key: Key
+    version: int
+    hash: str
+    body: bytes  # the document as JSON
+    at: float
+    created_at: float  # of version 1
+    deleted: bool = False
+
+
+class StuckRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An entity that cannot go on until somebody mends the cause and frees it."""
+
+    key: Key
+    since: float
+    error: str
+
+
+class Group(msgspec.Struct, kw_only=True):
+    """What one shard wants kept: all of it or none, and only while `epoch` is the shard's own."""
+
+    shard: int
+    epoch: int
+    facts: list[Fact] = msgspec.field(default_factory=list)
+    runs: list[RunRow] = msgspec.field(default_factory=list)  # inserted or replaced
+    documents: list[Document] = msgspec.field(default_factory=list)  # inserted or replaced
+    snapshots: list[Snapshot] = msgspec.field(default_factory=list)
+    deletions: list[tuple[Key, int]] = msgspec.field(default_factory=list)  # events with seq <= n
+    stuck: list[StuckRow] = msgspec.field(default_factory=list)  # inserted or replaced
+    freed: list[Key] = msgspec.field(default_factory=list)  # stuck no longer
+    # Runs whose events and snapshots go; their row becomes a stub (purged, no labels lost).
+    purged: list[Key] = msgspec.field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not (
+            self.facts or self.runs or self.documents or self.snapshots
+            or self.deletions or self.stuck or self.freed or self.purged
+        )  # fmt: skip
+
+    @property
+    def rows(self) -> int:
+        return (
+            len(self.facts) + len(self.runs) + len(self.documents) + len(self.snapshots)
+            + len(self.deletions) + len(self.stuck) + len(self.freed) + len(self.purged)
+        )  # fmt: skip
+
+    @property
+    def size_bytes(self) -> int:
+        return (
+            sum(len(f.body) for f in self.facts) + sum(len(s.body) for s in self.snapshots) + 200 * self.rows
+        )
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """All that is kept of one entity, enough to fold it. Nothing kept: everything empty."""
+
+    key: Key
+    snapshot: Snapshot | None = None  # the newest
+    facts: tuple[Fact, ...] = ()  # those after the snapshot, in order
+    run: RunRow | None = None  # for runs
+    stuck: StuckRow | None = None
+
+
+class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
+    namespace: str = "default"
+    workflow: str | None = None
+    status: str | None = None
+    started_after: float | None = None
+    started_before: float | None = None
+    label: tuple[str, str] | None = None
+    limit: int = 100
+    # The last item of the page before, as (started_at, id): pages go from newest to oldest.
+    after: tuple[float, str] | None = None
+
+
+class StoreError(Exception):
+    """The store could not do what it was asked; the kinds below say what that means."""
+
+
+class StoreRefused(StoreError):
+    """The store answered with an error and kept nothing of the commit. One bad row may be the cause."""
+
+
+class StoreBusy(StoreError):
+    """Nothing was kept, and the same commit will pass later: disk full, locked, read-only, too many."""
+
+
+class StoreUnknown(StoreError):
+    """No answer: the commit may or may not have been kept."""
+
+
+class Store(Protocol):
+    """The narrow thing an adapter provides. Every method may be called at any time from one loop."""
+
+    async def claim(self, shards: Sequence[int]) -> dict[int, int]:
+        """Raise the epoch of each shard by one and answer the new ones. Older epochs are fenced from now on."""
+
+    async def commit(self, groups: Sequence[Group]) -> list[bool]:
+        """Keep the groups in one transaction, on disk before it answers.
+
+        True: kept. False: fenced, its epoch is no longer the shard's; nothing of that group was kept, the
+        others are unaffected. Raises StoreRefused or StoreBusy (nothing of any group was kept) or
+        StoreUnknown. A fact whose (entity, seq) exists is StoreRefused.
+        """
+
+    async def load(self, shard: int, keys: Sequence[Key]) -> list[Stored]:
+        """What is kept of each entity of this shard, in the order asked."""
+
+    async def facts(self, shard: int, key: Key, *, after: int, limit: int) -> list[Fact]:
+        """Events of one entity with seq > after, in order."""
+
+    async def unsettled(self, shard: int) -> list[RunRow]:
+        """Rows of runs that are not settled and not stuck."""
+
+    async def stuck(self, namespace: str) -> list[StuckRow]:
+        """Everything that waits to be freed."""
+
+    async def document(self, shard: int, key: Key, version: int | None) -> Document | None:
+        """One version of a workflow, or its newest (also when deleted)."""
+
+    async def documents(self, namespace: str) -> list[Document]:
+        """The newest version of every workflow that is not deleted, by id."""
+
+    async def runs(self, query: RunQuery) -> list[RunRow]:
+        """Newest first (started_at, then id, both descending)."""
+
+    async def run(self, shard: int, key: Key) -> RunRow | None: ...
+
+    async def count_runs(self, namespace: str, workflow: str, limit: int) -> int:
+        """How many runs the workflow has had; exact up to `limit`."""
+
+    async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
+        """Settled runs that ended before that time and still have their events."""
+
+    async def setting(self, name: str, value: str) -> str:
+        """The value written once under this name: the given one if it is the first."""
+
+    async def close(self) -> None: ...
