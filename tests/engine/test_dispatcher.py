@@ -1,0 +1,193 @@
+"""Ready tasks meet free workers: by capability, priority and age."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from windlass.core.errors import Refused
+from windlass.core.names import Attempt, Key, RunId, SessionId, StepId, WorkerId, run_key
+from windlass.core.task import Task, TaskName
+from windlass.engine.dispatcher import Dispatcher
+
+FIRST = Attempt(1)
+
+
+@dataclass
+class Book:
+    """An owner that writes down what it is told."""
+
+    unwanted: set[StepId] = field(default_factory=set)
+    grants: list[tuple[str, str]] = field(default_factory=list)
+    losses: list[tuple[str, str]] = field(default_factory=list)
+
+    def task(self, key: Key, step: StepId, attempt: Attempt) -> Task | None:
+        if step in self.unwanted:
+            return None
+        return Task(run=RunId(key.id), step=step, attempt=attempt, kind="noop")
+
+    def granted(self, key: Key, step: StepId, attempt: Attempt, worker: WorkerId, session: SessionId) -> None:
+        self.grants.append((step, worker))
+
+    def lost(self, key: Key, step: StepId, attempt: Attempt, reason: str) -> None:
+        self.losses.append((step, reason))
+
+
+@dataclass
+class Bench:
+    """A worker with so many slots."""
+
+    id: WorkerId
+    slots: int = 1
+    capabilities: frozenset[str] = frozenset({"noop"})
+    holding: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    refuses: bool = False
+
+    @property
+    def session(self) -> SessionId:
+        return SessionId(f"{self.id}'s")
+
+    @property
+    def free(self) -> int:
+        return self.slots - len(self.holding)
+
+    def start(self, task: Task) -> None:
+        if self.refuses:
+            raise Refused("not today")
+        self.holding.append(task.step)
+
+    def stop(self, name: TaskName) -> None:
+        self.stopped.append(name[2])
+        self.holding.remove(name[2])
+
+
+def offer(
+    dispatcher: Dispatcher, book: Book, step: str, *, priority: int = 0, run: str = "r", needs: str = "noop"
+) -> None:
+    dispatcher.offer(book, run_key(run), StepId(step), FIRST, priority=priority, requires=needs.split())
+
+
+def name(step: str, run: str = "r") -> TaskName:
+    return ("default", RunId(run), StepId(step), FIRST)
+
+
+def test_a_task_waits_until_a_slot_is_free() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
+    offer(dispatcher, book, "a")
+    offer(dispatcher, book, "b")
+    assert dispatcher.waiting == 2
+    dispatcher.connect(worker)
+    assert worker.holding == ["a"]
+    worker.holding.clear()
+    dispatcher.match()
+    assert worker.holding == ["b"]
+    assert book.grants == [("a", "w"), ("b", "w")]
+
+
+def test_the_urgent_go_first_and_among_equals_the_oldest() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"), slots=10)
+    for step, priority in [("low", -5), ("first", 0), ("second", 0), ("high", 5)]:
+        offer(dispatcher, book, step, priority=priority)
+    dispatcher.connect(worker)
+    assert worker.holding == ["high", "first", "second", "low"]
+
+
+def test_a_task_nobody_can_run_blocks_no_other() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"), slots=5)
+    dispatcher.connect(worker)
+    offer(dispatcher, book, "needs-gpu", priority=100, needs="noop gpu")
+    offer(dispatcher, book, "plain")
+    assert worker.holding == ["plain"]
+    able = Bench(WorkerId("big"), capabilities=frozenset({"noop", "gpu"}))
+    dispatcher.connect(able)
+    assert able.holding == ["needs-gpu"]
+
+
+def test_asking_twice_for_the_same_attempt_starts_it_once() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"), slots=5)
+    dispatcher.connect(worker)
+    offer(dispatcher, book, "a")
+    offer(dispatcher, book, "a")
+    assert worker.holding == ["a"]
+    assert book.grants == [("a", "w"), ("a", "w")]  # the owner had forgotten, so it is told again
+
+
+def test_what_is_no_longer_wanted_is_not_started() -> None:
+    dispatcher, book, worker = Dispatcher(), Book({StepId("a")}), Bench(WorkerId("w"))
+    dispatcher.connect(worker)
+    offer(dispatcher, book, "a")
+    offer(dispatcher, book, "b")
+    assert worker.holding == ["b"]
+    assert dispatcher.waiting == 0
+
+
+def test_recall_stops_what_runs_and_withdraw_only_what_waits() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
+    dispatcher.connect(worker)
+    for step in "abc":
+        offer(dispatcher, book, step)
+    dispatcher.withdraw(run_key("r"))
+    assert (worker.holding, dispatcher.waiting) == (["a"], 0)
+    dispatcher.recall(run_key("r"), StepId("a"), FIRST)
+    assert worker.stopped == ["a"]
+    offer(dispatcher, book, "d", run="other")
+    dispatcher.recall_all(run_key("r"))
+    assert worker.holding == ["d"]
+
+
+def test_when_a_worker_is_gone_its_owners_hear_of_what_it_held() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"), slots=2)
+    dispatcher.connect(worker)
+    for step in "abc":
+        offer(dispatcher, book, step)
+    dispatcher.reported(name("a"))  # its result is on the way: not lost
+    dispatcher.disconnect(worker.session, "the socket closed")
+    assert book.losses == [("b", "the socket closed")]
+    assert dispatcher.waiting == 1
+
+
+def test_an_attempt_that_was_granted_before_a_crash_is_lost_if_nobody_here_holds_it() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
+    dispatcher.connect(worker)
+    key, session = run_key("r"), SessionId("of the process before")
+    dispatcher.watch(book, key, StepId("a"), FIRST, worker=WorkerId("w"), session=session)
+    assert [step for step, _ in book.losses] == ["a"]
+
+
+def test_an_attempt_somebody_here_holds_is_watched_for_its_new_owner() -> None:
+    dispatcher, before, after, worker = Dispatcher(), Book(), Book(), Bench(WorkerId("w"))
+    dispatcher.connect(worker)
+    offer(dispatcher, before, "a")
+    dispatcher.watch(after, run_key("r"), StepId("a"), FIRST, worker=worker.id, session=worker.session)
+    dispatcher.abandon(before)
+    assert worker.stopped == []
+    dispatcher.disconnect(worker.session, "gone")
+    assert (before.losses, after.losses) == ([], [("a", "gone")])
+
+
+def test_what_a_successor_does_not_ask_for_again_is_stopped() -> None:
+    dispatcher, before, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
+    dispatcher.connect(worker)
+    offer(dispatcher, before, "a")
+    dispatcher.abandon(before)
+    assert worker.stopped == ["a"]
+
+
+def test_a_worker_that_refuses_loses_the_attempt_and_harms_nobody() -> None:
+    dispatcher, book = Dispatcher(), Book()
+    dispatcher.connect(Bench(WorkerId("w"), refuses=True))
+    offer(dispatcher, book, "a")
+    assert book.losses == [("a", "refused by w: not today")]
+    assert book.grants == []
+
+
+def test_an_acknowledged_task_is_forgotten() -> None:
+    dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
+    dispatcher.connect(worker)
+    offer(dispatcher, book, "a")
+    worker.holding.clear()
+    dispatcher.reported(name("a"))
+    dispatcher.acknowledged(name("a"))
+    assert (dispatcher.held, dispatcher.waiting) == (0, 0)
+    offer(dispatcher, book, "a")  # as after a result that was never kept
+    assert worker.holding == ["a"]

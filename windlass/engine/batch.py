@@ -1,0 +1,113 @@
+"""What the letters taken together lead to: one group for the journal, then replies and effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from windlass.core import run as run_core
+from windlass.core.events import AnyEvent, RunEvent, WorkflowDefined, WorkflowDeleted
+from windlass.core.names import Key
+from windlass.core.workflow import Workflow
+from windlass.engine.letters import Letter
+from windlass.engine.live import Live, row
+from windlass.journal import Document, Fact, Group, RunRow, StuckRow
+from windlass.wire import codec, versions
+
+
+@dataclass(slots=True)
+class Touched:
+    """An entity some letter of the batch concerned."""
+
+    live: Live
+    first_seq: int
+    events: list[AnyEvent] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    letters: list[Letter] = field(default_factory=list)
+    sleeps: bool = False
+
+    @property
+    def run_events(self) -> list[RunEvent]:
+        return [event for event in self.events if isinstance(event, RunEvent)]
+
+
+class Batch:
+    def __init__(self) -> None:
+        self.touched: dict[Key, Touched] = {}
+        self.reads: list[Letter] = []
+        self.again: list[Letter] = []  # to be decided anew, one by one, after this batch
+        self.broken: set[Key] = set()
+        self.freed: list[Key] = []
+        self.purged: list[Key] = []
+        self.stranded: list[StuckRow] = []
+        self.rows: list[RunRow] = []
+
+    def touch(self, live: Live) -> Touched:
+        touched = self.touched.get(live.key)
+        if touched is None:
+            touched = self.touched[live.key] = Touched(live, live.seq + 1)
+        return touched
+
+    def record(self, live: Live, letter: Letter, events: list[AnyEvent]) -> None:
+        """Note what the letter led to. Raises if an event cannot be written down."""
+        bodies = [codec.encode_event(event) for event in events]
+        touched = self.touch(live)
+        touched.letters.append(letter)
+        touched.sleeps = False
+        for event, body in zip(events, bodies, strict=True):
+            kind = codec.name(event)
+            live.seq += 1
+            live.bytes_since += len(body)
+            touched.facts.append(Fact(live.key, live.seq, event.at, kind, versions.current(kind), body))
+        touched.events += events
+
+    def drop(self, key: Key) -> None:
+        """Take the entity out of the batch; its letters are decided anew."""
+        self.broken.add(key)
+        touched = self.touched.pop(key, None)
+        if touched is not None:
+            self.again += touched.letters
+        self.again += [letter for letter in self.reads if letter.key == key]
+        self.reads = [letter for letter in self.reads if letter.key != key]
+
+    def group(self, shard: int, epoch: int) -> Group:
+        group = Group(shard=shard, epoch=epoch, freed=self.freed, purged=self.purged, stuck=self.stranded)
+        for touched in self.touched.values():
+            group.facts += touched.facts
+            live = touched.live
+            if isinstance(live.entity, Workflow):
+                group.documents += _documents(live.entity, touched)
+            elif touched.sleeps:
+                group.runs.append(row(live, asleep=True))
+            elif touched.events and (live.asleep or run_core.changes_row(touched.run_events)):
+                group.runs.append(row(live))
+        group.runs += self.rows
+        return group
+
+
+def _documents(workflow: Workflow, touched: Touched) -> list[Document]:
+    found: list[Document] = []
+    for event in touched.events:
+        match event:
+            case WorkflowDefined():
+                found.append(_document(workflow, touched.live.key, event.version, event))
+            case WorkflowDeleted():
+                found.append(_document(workflow, touched.live.key, workflow.version, event))
+            case _:
+                raise AssertionError(f"a workflow has no {event!r}")
+    return found
+
+
+def _document(
+    workflow: Workflow, key: Key, version: int, event: WorkflowDefined | WorkflowDeleted
+) -> Document:
+    defined = isinstance(event, WorkflowDefined)
+    document = event.document if isinstance(event, WorkflowDefined) else workflow.document
+    return Document(
+        key=key,
+        version=version,
+        hash=event.document_hash if isinstance(event, WorkflowDefined) else workflow.document_hash,
+        body=codec.encode_json(document),
+        at=event.at,
+        created_at=workflow.created_at,
+        deleted=not defined,
+    )

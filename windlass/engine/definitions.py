@@ -1,0 +1,103 @@
+"""Definitions by (workflow, version): they never change, so they are read once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from windlass.core import document
+from windlass.core.definition import Definition
+from windlass.core.errors import NotFound
+from windlass.core.names import Key, workflow_key
+from windlass.journal import Document, Store
+
+CACHED_STEPS_MAX: Final = 1_000_000
+
+
+class Definitions:
+    def __init__(self, store: Store, shard_of: Callable[[str], int]) -> None:
+        self._store = store
+        self._shard_of = shard_of
+        self._cache: OrderedDict[tuple[str, str, int], Definition] = OrderedDict()
+        self._steps = 0
+        self._asking: dict[Key, list[asyncio.Future[Document | None]]] = {}
+
+    def cached(self, namespace: str, workflow: str, version: int) -> Definition | None:
+        return self._cache.get((namespace, workflow, version))
+
+    async def get(self, namespace: str, workflow: str, version: int) -> Definition:
+        known = self._cache.get((namespace, workflow, version))
+        if known is not None:
+            return known
+        key = workflow_key(workflow, namespace)
+        found = await self._store.document(self._shard_of(workflow), key, version)
+        if found is None:
+            raise NotFound(f"workflow {workflow} has no version {version}")
+        return self.add(namespace, found)
+
+    async def latest(self, namespace: str, workflow: str) -> Document | None:
+        """The newest version, from its row and never from a cache; None if there is none any more.
+
+        Those who ask while a row is being read share the next reading of it, which begins after they asked.
+        """
+        key = workflow_key(workflow, namespace)
+        waiting = self._asking.get(key)
+        if waiting is not None:
+            turn: asyncio.Future[Document | None] = asyncio.get_running_loop().create_future()
+            waiting.append(turn)
+            return await turn
+        self._asking[key] = []
+        try:
+            found = await self._newest(key)
+        finally:
+            self._pass_on(key)
+        return found
+
+    def _pass_on(self, key: Key) -> None:
+        """Read once more for all who asked meanwhile, if any."""
+        waiting = [turn for turn in self._asking.pop(key) if not turn.done()]
+        if waiting:
+            self._asking[key] = []
+            reading = asyncio.ensure_future(self._newest(key))
+            reading.add_done_callback(partial(self._share, key, waiting))
+
+    def _share(
+        self,
+        key: Key,
+        waiting: list[asyncio.Future[Document | None]],
+        reading: asyncio.Future[Document | None],
+    ) -> None:
+        error = asyncio.CancelledError() if reading.cancelled() else reading.exception()
+        for turn in waiting:
+            if turn.done():
+                continue
+            if error is None:
+                turn.set_result(reading.result())
+            elif isinstance(error, asyncio.CancelledError):
+                turn.cancel()
+            else:
+                turn.set_exception(error)
+        self._pass_on(key)
+
+    async def _newest(self, key: Key) -> Document | None:
+        found = await self._store.document(self._shard_of(key.id), key, None)
+        return None if found is None or found.deleted else found
+
+    def add(self, namespace: str, found: Document) -> Definition:
+        name = (namespace, found.key.id, found.version)
+        known = self._cache.get(name)
+        if known is not None:
+            self._cache.move_to_end(name)
+            return known
+        definition = document.read(msgspec.json.decode(found.body))
+        self._cache[name] = definition
+        self._steps += len(definition.steps)
+        while self._steps > CACHED_STEPS_MAX and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
+            self._steps -= len(dropped.steps)
+        return definition

@@ -1,0 +1,70 @@
+"""Those who want to hear what happens to an entity. Hints only: the journal is the truth."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from windlass.core.events import AnyEvent
+from windlass.core.names import Key
+
+QUEUE_MAX: Final = 1_000
+
+
+class Gap:
+    """Something may have been missed: read the journal again."""
+
+
+GAP: Final = Gap()
+News = tuple[int, AnyEvent] | Gap  # an event with its seq
+
+
+class Follower:
+    def __init__(self, followers: Followers, key: Key) -> None:
+        self._followers = followers
+        self.key = key
+        self.news: asyncio.Queue[News] = asyncio.Queue(QUEUE_MAX)
+
+    def __enter__(self) -> Follower:
+        self._followers.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._followers.remove(self)
+
+    def hear(self, news: News) -> None:
+        if self.news.full():  # too slow: start over from the journal
+            while not self.news.empty():
+                self.news.get_nowait()
+            news = GAP
+        self.news.put_nowait(news)
+
+
+class Followers:
+    def __init__(self) -> None:
+        self._by_key: dict[Key, set[Follower]] = {}
+
+    def follow(self, key: Key) -> Follower:
+        return Follower(self, key)
+
+    def add(self, follower: Follower) -> None:
+        self._by_key.setdefault(follower.key, set()).add(follower)
+
+    def remove(self, follower: Follower) -> None:
+        those = self._by_key.get(follower.key)
+        if those is not None:
+            those.discard(follower)
+            if not those:
+                del self._by_key[follower.key]
+
+    def tell(self, key: Key, first_seq: int, events: Sequence[AnyEvent]) -> None:
+        for follower in self._by_key.get(key, ()):
+            for seq, event in enumerate(events, first_seq):
+                follower.hear((seq, event))
+
+    def gap(self, concerns: Callable[[Key], bool]) -> None:
+        for key, those in self._by_key.items():
+            if concerns(key):
+                for follower in those:
+                    follower.hear(GAP)

@@ -1,0 +1,31 @@
+"""Effects carried out: what a committed batch owes the outside."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from windlass.core.effects import Dispatch, Effect, Recall, RecallAll, Watch, Withdraw
+from windlass.engine.dispatcher import Dispatcher, Owner
+from windlass.engine.live import Live
+
+
+def carry_out(dispatcher: Dispatcher, owner: Owner, live: Live, effects: list[Effect]) -> None:
+    key = live.key
+    for effect in effects:
+        match effect:
+            case Dispatch(step, attempt):
+                run = live.run
+                definition = run.definition.steps[run.definition.index[step]]
+                priority = definition.priority + (run.started.priority if run.started else 0)
+                requires = (definition.kind, *definition.requires)
+                dispatcher.offer(owner, key, step, attempt, priority=priority, requires=requires)
+            case Watch(step, attempt, worker, session):
+                dispatcher.watch(owner, key, step, attempt, worker=worker, session=session)
+            case Recall(step, attempt):
+                dispatcher.recall(key, step, attempt)
+            case Withdraw():
+                dispatcher.withdraw(key)
+            case RecallAll():
+                dispatcher.recall_all(key)
+            case _:
+                assert_never(effect)

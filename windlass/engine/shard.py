@@ -1,0 +1,399 @@
+"""One shard: the only writer of its entities.
+
+    inbox ──► decide, apply ──► one append ──► replies, then effects
+
+Between deciding and the append there is no await: what is in memory is what was kept, plus at most the
+batch on its way. After an append whose outcome is unknown the shard forgets all and is opened anew,
+under a new epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Coroutine
+from typing import assert_never
+
+import msgspec
+
+from windlass.core import run as run_core
+from windlass.core import workflow as workflow_core
+from windlass.core.commands import Command, DefineWorkflow, GrantStep, LoseStep, RunCommand, StartRun
+from windlass.core.errors import Moved, NotFound, Overloaded, Refused, Stuck, Unknown, WindlassError
+from windlass.core.events import AnyEvent
+from windlass.core.names import Attempt, Key, RunId, SessionId, StepId, WorkerId
+from windlass.core.run_state import Run
+from windlass.core.task import Task
+from windlass.core.workflow import Workflow
+from windlass.engine.batch import Batch, Touched
+from windlass.engine.grants import Grants
+from windlass.engine.letters import Free, Letter, Purge, Read, Refresh, Reply, Sleep, Strand
+from windlass.engine.live import Live, effects_owed, row, seen, workflow_of
+from windlass.engine.memory import Found, Memory
+from windlass.engine.outbox import carry_out
+from windlass.engine.surroundings import Surroundings
+from windlass.journal import Group, RunRow, StoreRefused, StuckRow
+
+log = logging.getLogger(__name__)
+
+READ_AT_ONCE = 200
+
+
+class Shard:
+    def __init__(self, number: int, epoch: int, around: Surroundings) -> None:
+        self.number = number
+        self.epoch = epoch
+        self.around = around
+        self._inbox: deque[Letter] = deque()
+        self._wake = asyncio.Event()
+        self._memory = Memory(number, around, admitted=self._ask_again, post=self._post)
+        self._grants = Grants(around.clock, delay_s=around.settings.grant_delay_s, wake=self._wake.set)
+        self._swept_at = 0.0
+        self._closed = False
+
+    async def open(self) -> None:
+        """Bring back what was at work; what sleeps stays on disk until its time."""
+        awake: list[Key] = []
+        for found in await self.around.store.unsettled(self.number):
+            if not found.asleep:
+                awake.append(found.key)
+            elif found.wake_at is not None:
+                self._memory.arm(found.key, found.wake_at)
+        for first in range(0, len(awake), READ_AT_ONCE):
+            await self._memory.read(awake[first : first + READ_AT_ONCE])
+        for live in self._memory:
+            extra = {
+                "workflow": workflow_of(live),
+                "run": live.key.id,
+                "status": live.status,
+                "seq": live.seq,
+            }
+            log.info("run recovered", extra=extra)
+        self.around.stats.recovered += len(self._memory)
+
+    async def serve(self) -> None:
+        """Work until cancelled, fenced, or an outcome is unknown. Nobody is left waiting."""
+        try:
+            while True:
+                letters = await self._take()
+                await self._all_answered(letters, self._settle(letters))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        self._closed = True
+        for letter in self._inbox:
+            letter.failure = Moved(f"shard {self.number} is moving")
+            letter.send_off()
+        self._inbox.clear()
+        self._grants.clear()
+
+    def put(self, letter: Letter) -> None:
+        if self._closed:
+            raise Moved(f"shard {self.number} is moving")
+        room = self.around.settings.inbox_max
+        if isinstance(letter.order, StartRun | DefineWorkflow):
+            room //= 2  # what finishes work goes first
+        if len(self._inbox) >= room and not letter.finishes_work:
+            raise Overloaded(f"{len(self._inbox)} requests are waiting already; try again in a second")
+        self._post(letter)
+
+    @property
+    def depth(self) -> int:
+        return len(self._inbox)
+
+    @property
+    def live_count(self) -> int:
+        return len(self._memory)
+
+    def sweep(self) -> None:
+        """Let idle entities leave memory, and the longest untouched ones if there are too many."""
+        self._swept_at = self.around.clock.now()
+        for key in self._memory.idle(self._swept_at):
+            self._post(Letter(key, Sleep()))
+
+    # What the dispatcher asks of the owner of a task.
+
+    def task(self, key: Key, step: StepId, attempt: Attempt) -> Task | None:
+        live = self._memory.get(key)
+        if live is None or live.run.ended is not None:
+            return None
+        state = live.run.steps[live.run.definition.index[step]]
+        if state.attempt != attempt or state.phase != "queued":
+            return None
+        return run_core.task(live.run, RunId(key.id), key.namespace, step, live.context)
+
+    def granted(self, key: Key, step: StepId, attempt: Attempt, worker: WorkerId, session: SessionId) -> None:
+        now = self.around.clock.now()
+        order = GrantStep(step=step, attempt=attempt, worker=worker, session=session, at=now)
+        self._grants.add(Letter(key, order))
+
+    def lost(self, key: Key, step: StepId, attempt: Attempt, reason: str) -> None:
+        order = LoseStep(step=step, attempt=attempt, reason=reason, at=self.around.clock.now())
+        self._post(Letter(key, order))
+
+    # The loop.
+
+    def _post(self, letter: Letter) -> None:
+        """Into the inbox, whatever its length: from ourselves, or what finishes work."""
+        if not self._closed:
+            self._inbox.append(letter)
+            self._wake.set()
+
+    async def _take(self) -> list[Letter]:
+        while not (self._inbox or self._memory.snapshots or self._grants.due):
+            self._wake.clear()
+            await self._wake.wait()
+        letters: list[Letter] = []
+        while self._inbox and len(letters) < self.around.settings.batch_max:
+            letter = self._inbox.popleft()
+            if not letter.withdrawn:
+                letter.taken = True
+                letters.append(letter)
+        # Grants come last: a step that ends in this very batch needs none.
+        return letters + [letter for letter in self._grants.take() if letter.key in self._memory]
+
+    async def _all_answered(self, letters: list[Letter], work: Coroutine[None, None, None]) -> None:
+        """Whatever ends the shard, nobody is left waiting for it."""
+        try:
+            await work
+        except BaseException as error:
+            for letter in letters:
+                if isinstance(error, WindlassError):
+                    letter.failure = error
+                else:
+                    letter.failure = Unknown("the shard stopped while it was deciding")
+                letter.send_off()
+            raise
+
+    async def _settle(self, letters: list[Letter]) -> None:
+        found = await self._find(letters)
+        batch = Batch()
+        for letter in letters:
+            self._decide(batch, letter, found, alone=len(letters) == 1)
+        group = batch.group(self.number, self.epoch)
+        self._memory.snapshots.join(group)
+        if not group.empty and not await self._keep(group, batch, letters):
+            return
+        self._release(batch, letters)
+        await self._one_by_one(batch.again)
+
+    async def _one_by_one(self, letters: list[Letter]) -> None:
+        for letter in letters:
+            await self._settle([letter])
+
+    async def _keep(self, group: Group, batch: Batch, letters: list[Letter]) -> bool:
+        """Append. False: the store refused, and the letters have been dealt with one by one."""
+        try:
+            await self.around.journal.append(group)
+        except StoreRefused as error:
+            self._memory.snapshots.clear()
+            for key in batch.touched:
+                self._memory.forget(key)
+            if len(letters) == 1:
+                letters[0].failure = Refused(f"the journal cannot keep this: {error}")
+                letters[0].send_off()
+            else:
+                await self._one_by_one(letters)
+            return False
+        self._memory.snapshots.kept()
+        return True
+
+    async def _find(self, letters: list[Letter]) -> dict[Key, Found]:
+        """Bring into memory what the letters concern, as far as it exists."""
+        wanted: dict[Key, None] = {}
+        rows: dict[Key, RunRow | None] = {}
+        for letter in letters:
+            order = letter.order
+            if letter.key in self._memory or isinstance(order, Sleep):
+                continue
+            if isinstance(order, Strand | Free):
+                rows[letter.key] = await self.around.store.run(self.number, letter.key)
+            elif not (isinstance(order, StartRun) and order.fresh):
+                wanted[letter.key] = None
+        found = await self._memory.read(list(wanted)) if wanted else {}
+        found.update((key, stored) for key, stored in rows.items() if stored is not None)
+        for letter in letters:
+            if isinstance(letter.order, StartRun) and letter.key not in self._memory:
+                failure = await self._know(letter.key.namespace, letter.order)
+                if failure is not None:
+                    found.setdefault(letter.key, failure)
+        return found
+
+    async def _know(self, namespace: str, order: StartRun) -> Exception | None:
+        """Have the definition at hand before anything is decided."""
+        try:
+            await self.around.definitions.get(namespace, order.workflow, order.version)
+        except WindlassError as error:
+            return error
+        return None
+
+    # Deciding: from here to the append nothing awaits.
+
+    def _decide(self, batch: Batch, letter: Letter, found: dict[Key, Found], *, alone: bool) -> None:
+        if letter.key in batch.broken:
+            batch.again.append(letter)
+            return
+        letter.failure = letter.answer = None
+        try:
+            self._perform(batch, letter, found.get(letter.key))
+        except WindlassError as refusal:
+            letter.failure = refusal
+        except Exception as error:  # whatever core code raises stays with its entity
+            self._memory.forget(letter.key)
+            batch.drop(letter.key)
+            if not alone:
+                batch.again.append(letter)
+            elif isinstance(error, UnicodeError | OverflowError):
+                letter.failure = Refused(f"this cannot be written down: {error}")
+            else:
+                letter.failure = self._memory.broke(letter.key, error)
+
+    def _perform(self, batch: Batch, letter: Letter, found: Found | None) -> None:
+        key, order = letter.key, letter.order
+        live = self._memory.get(key)
+        match order:
+            case Read():
+                if live is None:
+                    letter.answer = _absent(key, found)
+                else:
+                    batch.touch(live)
+                    batch.reads.append(letter)
+            case Sleep():
+                if live is not None:
+                    self._put_to_sleep(batch, live)
+                letter.answer = Reply(0, "asleep")
+            case Strand(error=error):
+                batch.stranded.append(StuckRow(key=key, since=self.around.clock.now(), error=error))
+                if isinstance(found, RunRow):
+                    batch.rows.append(msgspec.structs.replace(found, status="stuck", error=error))
+                letter.answer = Reply(0, "stuck")
+            case Free():
+                batch.freed.append(key)
+                if isinstance(found, RunRow):
+                    batch.rows.append(msgspec.structs.replace(found, status="running", error=""))
+                letter.answer = Reply(0, "freed")
+            case Refresh():
+                if live is not None:
+                    batch.rows.append(row(live))
+                letter.answer = Reply(0, "refreshed")
+            case Purge():
+                if isinstance(found, RunRow):
+                    batch.purged.append(key)
+                letter.answer = Reply(0, "purged")
+            case _:
+                self._obey(batch, letter, order, live, found)
+
+    def _obey(
+        self, batch: Batch, letter: Letter, order: Command, live: Live | None, found: Found | None
+    ) -> None:
+        if live is None:
+            live = self._create(letter, order, found)
+            if live is None:
+                return
+        events: list[AnyEvent] = []
+        version = 0
+        match live.entity:
+            case Run() as run:
+                assert isinstance(order, RunCommand), f"a run was sent {order!r}"
+                events += run_core.perform(run, order)
+            case Workflow() as workflow:
+                assert not isinstance(order, RunCommand), f"a workflow was sent {order!r}"
+                events += workflow_core.perform(workflow, order)
+                version = workflow.version
+            case _:
+                assert_never(live.entity)
+        self._memory.keep(live)
+        batch.record(live, letter, events)
+        letter.answer = Reply(live.seq, live.status, changed=bool(events), version=version)
+
+    def _create(self, letter: Letter, order: Command, found: Found | None) -> Live | None:
+        """A new entity for the commands that make one; None if an ended run took the command."""
+        match found:
+            case Exception():
+                raise found
+            case StuckRow():
+                raise Stuck(f"{letter.key.id} is stuck: {found.error}; mend it, then windlass retry-stuck")
+            case RunRow():
+                assert isinstance(order, RunCommand)
+                run_core.answer_ended(found.status, found.request_hash, order)
+                letter.answer = Reply(0, found.status)
+                return None
+            case None:
+                pass
+        match order:
+            case StartRun(workflow=workflow, version=version):
+                definition = self.around.definitions.cached(letter.key.namespace, workflow, version)
+                assert definition is not None, "the definition was read before"
+                return Live(letter.key, Run(definition))
+            case DefineWorkflow():
+                return Live(letter.key, Workflow())
+            case _:
+                raise NotFound(f"there is no {letter.key.kind} {letter.key.id}")
+
+    def _put_to_sleep(self, batch: Batch, live: Live) -> None:
+        if live.key in batch.touched or not isinstance(live.entity, Run):
+            return
+        if run_core.may_sleep(live.entity):
+            batch.touch(live).sleeps = True
+        elif live.entity.counts["queued"] == 0:
+            self._memory.forget(live.key)  # only what runs is out: its result brings the run back
+
+    # After the commit.
+
+    def _release(self, batch: Batch, letters: list[Letter]) -> None:
+        now = self.around.clock.now()
+        for letter in batch.reads:
+            live = self._memory.get(letter.key)
+            if live is not None:
+                letter.answer = seen(live)
+        postponed = set(map(id, batch.again))
+        for letter in letters:
+            if id(letter) not in postponed:
+                letter.send_off()
+        for touched in batch.touched.values():
+            self._release_one(touched, now)
+        for stuck in batch.stranded:
+            self.around.followers.gap(stuck.key.__eq__)  # no event tells it
+        for key in batch.freed:
+            self._memory.healed(key)
+            self._post(Letter(key, Refresh()))
+        if len(self._memory) > self.around.settings.live_max and self._swept_at + 1.0 <= now:
+            self.sweep()
+
+    def _release_one(self, touched: Touched, now: float) -> None:
+        live = touched.live
+        if touched.sleeps:
+            self._memory.fell_asleep(live.key)
+            return
+        if touched.events:
+            self._memory.healed(live.key)
+            self.around.stats.count(touched.events)
+            self.around.followers.tell(live.key, touched.first_seq, touched.events)
+        if not isinstance(live.entity, Run):
+            self._memory.forget(live.key)
+            return
+        run = live.entity
+        live.context, live.asleep = run.context, live.asleep and not touched.events
+        carry_out(self.around.dispatcher, self, live, run_core.effects(touched.run_events))
+        if run.ended is not None:
+            self._memory.forget(live.key)
+        else:
+            self._memory.touched(live, now)
+
+    def _ask_again(self, live: Live) -> None:
+        """The entity was read: what the outside owed it, it still owes."""
+        carry_out(self.around.dispatcher, self, live, effects_owed(live))
+
+
+def _absent(key: Key, found: Found | None) -> Reply:
+    match found:
+        case None:
+            raise NotFound(f"there is no {key.kind} {key.id}")
+        case RunRow():
+            return Reply(0, found.status)
+        case StuckRow():
+            return Reply(0, "stuck")
+        case _:
+            raise found

@@ -1,0 +1,40 @@
+"""What all shards of a node share, and how they are tuned."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from windlass.engine.clock import Clock
+from windlass.engine.definitions import Definitions
+from windlass.engine.dispatcher import Dispatcher
+from windlass.engine.followers import Followers
+from windlass.engine.stats import Stats
+from windlass.engine.timers import Timers
+from windlass.journal import Store
+from windlass.journal.committer import Committer
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    batch_max: int = 256  # letters per commit and shard
+    inbox_max: int = 4096
+    idle_s: float = 30 * 60.0  # an entity nobody spoke to for so long leaves memory
+    live_max: int = 2_000  # entities in memory, per shard
+    snapshot_every: int = 100  # events
+    delete_on_snapshot: bool = False
+    grant_delay_s: float = 0.02  # a step that ends sooner needs no record of who held it
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    store: Store
+    journal: Committer
+    definitions: Definitions
+    dispatcher: Dispatcher
+    timers: Timers
+    followers: Followers
+    clock: Clock
+    chance: random.Random
+    stats: Stats
+    settings: Settings
