@@ -1,0 +1,131 @@
+"""What must always hold, checked at every commit; and what must hold when all is calm."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+
+from windlass.core import document
+from windlass.core.definition import Definition
+from windlass.core.events import (
+    AttemptFailed,
+    RunEvent,
+    RunStarted,
+    StepFailed,
+    StepQueued,
+    StepSucceeded,
+    WaitStarted,
+)
+from windlass.core.names import Attempt, Key, StepId
+from windlass.core.run_state import Run, apply
+from windlass.core.task import Failure
+from windlass.journal import Group, Store
+from windlass.wire import codec
+
+
+class Violation(AssertionError):
+    pass
+
+
+class Auditor:
+    """Reads every commit as it is kept, and believes nobody."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[int, Definition] = {}  # by version of the one workflow
+        self._epochs: dict[int, int] = defaultdict(int)
+        self._seqs: dict[Key, int] = defaultdict(int)
+        self._runs: dict[Key, Run] = {}
+        self._ended_steps: set[tuple[Key, StepId]] = set()
+        self._queued: set[tuple[Key, StepId, Attempt]] = set()
+        self.poisoned: set[tuple[Key, StepId, Attempt]] = set()  # results that no store can keep
+        self.commits = 0
+        self.events = 0
+
+    def kept(self, groups: list[Group]) -> None:
+        self.commits += 1
+        for group in groups:
+            if group.epoch < self._epochs[group.shard]:
+                raise Violation(
+                    f"shard {group.shard} was written under epoch {group.epoch} after a newer one"
+                )
+            self._epochs[group.shard] = group.epoch
+            for written in group.documents:
+                self._definitions[written.version] = document.read(msgspec.json.decode(written.body))
+            for fact in group.facts:
+                self.events += 1
+                if fact.seq != self._seqs[fact.key] + 1:
+                    raise Violation(f"{fact.key.text()} jumps from {self._seqs[fact.key]} to {fact.seq}")
+                self._seqs[fact.key] = fact.seq
+                event = codec.decode_event(fact.type, fact.version, fact.body)
+                if fact.key.kind == "run":
+                    assert isinstance(event, RunEvent)
+                    self._check(fact.key, event)
+
+    def started(self, key: Key, step: StepId, attempt: Attempt) -> None:
+        """A worker was handed this attempt."""
+        if (key, step, attempt) not in self._queued:
+            raise Violation(f"{key.id}/{step} attempt {attempt} was started before that was kept")
+        if (key, step) in self._ended_steps:
+            raise Violation(f"{key.id}/{step} had ended and was started again")
+
+    def acknowledged(self, key: Key) -> None:
+        """A client was told that this run has started."""
+        if key not in self._runs:
+            raise Violation(f"{key.id} was acknowledged and is not in the journal")
+
+    def status(self, key: Key) -> str:
+        return self._runs[key].status
+
+    def _check(self, key: Key, event: RunEvent) -> None:
+        if isinstance(event, RunStarted):
+            if key in self._runs:
+                raise Violation(f"{key.id} started twice")
+            self._runs[key] = Run(self._definitions[event.version])
+        run = self._runs[key]
+        if run.ended is not None:
+            raise Violation(f"{key.id} had ended and then {event!r} happened")
+        match event:
+            case StepQueued():
+                self._check_order(key, run, event.step)
+                self._queued.add((key, event.step, event.attempt))
+            case WaitStarted():
+                self._check_order(key, run, event.step)
+            case AttemptFailed(failure=Failure(type="NotKept")):
+                if (key, event.step, event.attempt) not in self.poisoned:
+                    raise Violation(f"{key.id}/{event.step} failed for a neighbour's fault: {event.failure}")
+            case StepSucceeded() | StepFailed():
+                if (key, event.step) in self._ended_steps:
+                    raise Violation(f"{key.id}/{event.step} ended twice")
+                self._ended_steps.add((key, event.step))
+            case _:
+                pass
+        apply(run, event)
+
+    def _check_order(self, key: Key, run: Run, step: StepId) -> None:
+        if (key, step) in self._ended_steps:
+            raise Violation(f"{key.id}/{step} had ended and is queued again")
+        for parent in run.definition.steps[run.definition.index[step]].needs:
+            if (key, parent) not in self._ended_steps:
+                raise Violation(f"{key.id}/{step} is queued before its parent {parent} has ended")
+
+    async def finished(self, disk: Store, shard_of: dict[Key, int], acknowledged: set[Key]) -> None:
+        """After the calm: everything acknowledged has ended, and the rows say so too."""
+        for key in acknowledged:
+            run = self._runs[key]
+            row = await disk.run(shard_of[key], key)
+            if run.ended is None:
+                raise Violation(
+                    f"{key.id} was acknowledged and never ended: {run.counts}, wakes at {run.wake_at}"
+                )
+            if row is None or row.status != run.status or not row.settled:
+                raise Violation(f"{key.id} is {run.status}, but its row says {row}")
+        stuck = await disk.stuck("default")
+        if stuck:
+            raise Violation(f"{stuck[0].key.id} is stuck: {stuck[0].error}")
+
+    def ends(self) -> dict[str, int]:
+        found: dict[str, int] = defaultdict(int)
+        for run in self._runs.values():
+            found[run.status] += 1
+        return found

@@ -1,0 +1,39 @@
+"""What can go wrong, and how often. Faults first; then calm, in which everything must finish."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+POISON: Final = "POISON: the store refuses every commit that holds this"
+
+
+@dataclass(slots=True)
+class Faults:
+    chance: random.Random
+    calm: bool = False
+    # Per commit.
+    refused: float = 0.02  # answered with an error, nothing kept
+    busy: float = 0.02  # cannot take anything right now
+    unknown_before: float = 0.02  # no answer, nothing kept
+    unknown_after: float = 0.02  # no answer, but kept
+    crash_before: float = 0.01
+    crash_after: float = 0.01
+    ghost: float = 0.01  # the node is gone, and what it sent arrives much later
+    slow: float = 0.03
+    # Per task.
+    fails: float = 0.15
+    worker_dies: float = 0.01
+    hangs: float = 0.01  # until it is stopped or its worker dies
+    doubled: float = 0.05  # the result is reported twice
+    late: float = 0.02  # the worker is given up, and answers all the same
+    poisoned: float = 0.01  # the result is one the store cannot keep
+    injected: Counter[str] = field(default_factory=Counter)
+
+    def strikes(self, name: str) -> bool:
+        if self.calm or self.chance.random() >= getattr(self, name):
+            return False
+        self.injected[name] += 1
+        return True

@@ -1,0 +1,135 @@
+"""Faults planted into the engine, each of which the simulation must find: a test of the simulator itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from windlass.core import run as run_core
+from windlass.core.effects import Effect
+from windlass.core.errors import Refused, Unknown
+from windlass.core.names import Attempt, StepId
+from windlass.core.run_state import Run
+from windlass.engine import shard as shard_module
+from windlass.engine.batch import Batch
+from windlass.engine.letters import Letter
+from windlass.engine.live import Live
+from windlass.engine.outbox import carry_out
+from windlass.engine.shard import Shard
+from windlass.engine.timers import Timers
+from windlass.journal import Group, StoreRefused
+from windlass.journal.committer import Committer
+from windlass.journal.memory import MemoryStore
+
+
+@contextlib.contextmanager
+def _instead(owner: object, name: str, other: object) -> Iterator[None]:
+    original = getattr(owner, name)
+    setattr(owner, name, other)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+def effects_before_commit() -> contextlib.AbstractContextManager[None]:
+    keep = Shard._keep
+
+    async def early(self: Shard, group: Group, batch: Batch, letters: list[Letter]) -> bool:
+        for touched in batch.touched.values():
+            if isinstance(touched.live.entity, Run):
+                touched.live.context = touched.live.entity.context
+                owed = run_core.effects(touched.run_events)
+                carry_out(self.around.dispatcher, self, touched.live, owed)
+        return await keep(self, group, batch, letters)
+
+    return _instead(Shard, "_keep", early)
+
+
+def replies_before_commit() -> contextlib.AbstractContextManager[None]:
+    keep = Shard._keep
+
+    async def early(self: Shard, group: Group, batch: Batch, letters: list[Letter]) -> bool:
+        for letter in letters:
+            if letter.answer is not None or letter.failure is not None:
+                letter.send_off()
+        return await keep(self, group, batch, letters)
+
+    return _instead(Shard, "_keep", early)
+
+
+def no_resume() -> contextlib.AbstractContextManager[None]:
+    def nothing(_: Live) -> list[Effect]:
+        return []
+
+    return _instead(shard_module, "effects_owed", nothing)
+
+
+def memory_kept_after_an_unknown_outcome() -> contextlib.AbstractContextManager[None]:
+    append = Committer.append
+
+    async def careless(self: Committer, group: Group) -> None:
+        with contextlib.suppress(Unknown):
+            await append(self, group)
+
+    return _instead(Committer, "append", careless)
+
+
+def no_fence() -> contextlib.AbstractContextManager[None]:
+    commit = MemoryStore.commit
+
+    async def trusting(self: MemoryStore, groups: Sequence[Group]) -> list[bool]:
+        claimed = [group.epoch for group in groups]
+        for group in groups:
+            group.epoch = self._shards[group.shard].epoch
+        try:
+            return await commit(self, groups)
+        finally:
+            for group, epoch in zip(groups, claimed, strict=True):
+                group.epoch = epoch
+
+    return _instead(MemoryStore, "commit", trusting)
+
+
+def one_bad_letter_fails_its_group() -> contextlib.AbstractContextManager[None]:
+    async def harsh(self: Shard, group: Group, batch: Batch, letters: list[Letter]) -> bool:
+        try:
+            await self.around.journal.append(group)
+        except StoreRefused:
+            for key in batch.touched:
+                self._memory.forget(key)
+            for letter in letters:
+                letter.failure = Refused("the whole group was refused")
+                letter.send_off()
+            return False
+        self._memory.snapshots.kept()
+        return True
+
+    return _instead(Shard, "_keep", harsh)
+
+
+def late_results_are_taken() -> contextlib.AbstractContextManager[None]:
+    def anything(run: Run, step: StepId, attempt: Attempt) -> bool:
+        return run.ended is None and step in run.definition.index
+
+    return _instead(run_core, "_expects", anything)
+
+
+def alarms_are_lost() -> contextlib.AbstractContextManager[None]:
+    def deaf(self: Timers, *_: object) -> None:
+        pass
+
+    return _instead(Timers, "arm", deaf)
+
+
+PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {
+    "effects before commit": effects_before_commit,
+    "replies before commit": replies_before_commit,
+    "no resume": no_resume,
+    "memory kept after an unknown outcome": memory_kept_after_an_unknown_outcome,
+    "no fence": no_fence,
+    "one bad letter fails its group": one_bad_letter_fails_its_group,
+    "late results are taken": late_results_are_taken,
+    "alarms are lost": alarms_are_lost,
+}

@@ -1,0 +1,117 @@
+"""A journal that is slow, refuses, goes silent, and crashes the node that writes to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from windlass.core.names import Key
+from windlass.journal import (
+    Document,
+    Fact,
+    Group,
+    RunQuery,
+    RunRow,
+    Store,
+    StoreBusy,
+    Stored,
+    StoreRefused,
+    StoreUnknown,
+    StuckRow,
+)
+from windlass.sim.faults import POISON, Faults
+
+
+class FaultyStore:
+    """One node incarnation's way to the disk. After its crash nothing of it reaches the disk unfenced."""
+
+    def __init__(
+        self,
+        disk: Store,
+        faults: Faults,
+        *,
+        kept: Callable[[list[Group]], None],
+        crash: Callable[[], None],
+    ) -> None:
+        self._disk = disk
+        self._faults = faults
+        self._kept = kept
+        self._crash = crash
+        self._ghosts: set[asyncio.Future[None]] = set()
+
+    async def commit(self, groups: Sequence[Group]) -> list[bool]:
+        faults = self._faults
+        await asyncio.sleep(2.0 if faults.strikes("slow") else faults.chance.uniform(0.0005, 0.01))
+        if faults.strikes("crash_before"):
+            self._crash()
+            await asyncio.sleep(3600.0)
+        if faults.strikes("ghost"):
+            self._ghosts.add(asyncio.ensure_future(self._arrive_late(list(groups))))
+            self._crash()
+            await asyncio.sleep(3600.0)
+        if (len(groups) > 1 and faults.strikes("refused")) or any(_poisoned(group) for group in groups):
+            raise StoreRefused("refused by the simulation")
+        if faults.strikes("busy"):
+            raise StoreBusy("busy by the simulation")
+        if faults.strikes("unknown_before"):
+            raise StoreUnknown("no answer, and nothing was kept")
+        outcomes = await self._disk.commit(groups)
+        self._kept([group for group, kept in zip(groups, outcomes, strict=True) if kept])
+        if faults.strikes("unknown_after"):
+            raise StoreUnknown("no answer, but it was kept")
+        if faults.strikes("crash_after"):
+            self._crash()
+            await asyncio.sleep(3600.0)
+        return outcomes
+
+    async def _arrive_late(self, groups: list[Group]) -> None:
+        await asyncio.sleep(self._faults.chance.uniform(2.0, 8.0))
+        with contextlib.suppress(StoreRefused):
+            outcomes = await self._disk.commit(groups)
+            self._kept([group for group, kept in zip(groups, outcomes, strict=True) if kept])
+
+    async def claim(self, shards: Sequence[int]) -> dict[int, int]:
+        return await self._disk.claim(shards)
+
+    async def load(self, shard: int, keys: Sequence[Key]) -> list[Stored]:
+        await asyncio.sleep(self._faults.chance.uniform(0.0, 0.002))
+        return await self._disk.load(shard, keys)
+
+    async def facts(self, shard: int, key: Key, *, after: int, limit: int) -> list[Fact]:
+        return await self._disk.facts(shard, key, after=after, limit=limit)
+
+    async def unsettled(self, shard: int) -> list[RunRow]:
+        return await self._disk.unsettled(shard)
+
+    async def stuck(self, namespace: str) -> list[StuckRow]:
+        return await self._disk.stuck(namespace)
+
+    async def document(self, shard: int, key: Key, version: int | None) -> Document | None:
+        return await self._disk.document(shard, key, version)
+
+    async def documents(self, namespace: str) -> list[Document]:
+        return await self._disk.documents(namespace)
+
+    async def runs(self, query: RunQuery) -> list[RunRow]:
+        return await self._disk.runs(query)
+
+    async def run(self, shard: int, key: Key) -> RunRow | None:
+        return await self._disk.run(shard, key)
+
+    async def count_runs(self, namespace: str, workflow: str, limit: int) -> int:
+        return await self._disk.count_runs(namespace, workflow, limit)
+
+    async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
+        return await self._disk.expired(shard, ended_before, limit)
+
+    async def setting(self, name: str, value: str) -> str:
+        return await self._disk.setting(name, value)
+
+    async def close(self) -> None:
+        pass
+
+
+def _poisoned(group: Group) -> bool:
+    mark = POISON.encode()
+    return any(mark in fact.body for fact in group.facts)
