@@ -1,0 +1,132 @@
+"""Runs over HTTP: list them, read one and its events, cancel, pause, resume."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from windlass.core.commands import CancelRun, PauseRun, ResumeRun
+from windlass.core.errors import NotFound, Unavailable, Unknown
+from windlass.core.names import DEFAULT_NAMESPACE, run_key
+from windlass.engine.node import Node
+from windlass.gateway import answers, bodies, guard, parameters, views
+from windlass.gateway.views import View
+from windlass.gateway.workflows import command_id
+from windlass.journal import Fact, RunQuery, RunRow
+
+log = logging.getLogger(__name__)
+
+EVENTS_AT_ONCE: Final = 25
+EVENTS_BYTES_MAX: Final = 8 * 1024 * 1024  # a page that has so much is full
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    node: Node
+
+    async def index(self, request: web.Request) -> web.Response:
+        query = request.query
+        limit = parameters.limit(query)
+        found = await self.node.store.runs(
+            RunQuery(
+                workflow=query.get("workflow"),
+                status=parameters.status(query),
+                label=parameters.label(query),
+                limit=limit + 1,
+                after=parameters.cursor(query),
+            )
+        )
+        shown = found[:limit]
+        following = None
+        if len(found) > limit:
+            following = parameters.cursor_text(shown[-1].started_at, shown[-1].key.id)
+        return answers.json(views.page([views.run_row(row) for row in shown], following))
+
+    async def read(self, request: web.Request) -> web.Response:
+        return answers.json(await read(self.node, _id(request)))
+
+    async def events(self, request: web.Request) -> web.Response:
+        run, limit = _id(request), parameters.limit(request.query)
+        after = parameters.whole(request.query, "after", usual=0, low=0, high=2**53)
+        row = await _row(self.node, run)
+        facts, more = ([], False) if row.purged else await self._facts(run, after, limit)
+        following = facts[-1].seq if more else None
+        view = views.page([views.event(fact) for fact in facts], following)
+        return answers.json({**view, "purged": row.purged})
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        body, reason = await request.read(), ""
+        if body.strip():
+            reason = bodies.reason(body, guard.kind_of(request.headers.get("Content-Type")))
+        ident, at = _command_id(request, "cancel"), self.node.clock.now()
+        return await self._command(request, CancelRun(id=ident, reason=reason, at=at))
+
+    async def pause(self, request: web.Request) -> web.Response:
+        ident, at = _command_id(request, "pause"), self.node.clock.now()
+        return await self._command(request, PauseRun(id=ident, at=at))
+
+    async def resume(self, request: web.Request) -> web.Response:
+        ident, at = _command_id(request, "resume"), self.node.clock.now()
+        return await self._command(request, ResumeRun(id=ident, at=at))
+
+    async def _command(self, request: web.Request, command: CancelRun | PauseRun | ResumeRun) -> web.Response:
+        run = _id(request)
+        reply = await self.node.router.send(run_key(run), command)
+        return answers.json({"id": run, "status": reply.status})
+
+    async def _facts(self, run: str, after: int, limit: int) -> tuple[list[Fact], bool]:
+        """As many as asked for, or fewer if they are large; and whether there are more."""
+        key, facts, size = run_key(run), list[Fact](), 0
+        while True:
+            wanted = min(EVENTS_AT_ONCE, limit - len(facts))
+            # The one beyond tells whether there are more.
+            found = await self.node.router.events(key, after=after, limit=wanted + 1)
+            facts += found[:wanted]
+            size += sum(len(fact.body) for fact in found[:wanted])
+            if len(found) <= wanted:
+                return facts, False
+            if len(facts) >= limit or size >= EVENTS_BYTES_MAX:
+                return facts, True
+            after = facts[-1].seq
+
+
+async def read(node: Node, run: str) -> View:
+    """A run as it is now; for one that cannot be read any more, what its row says."""
+    try:
+        seen = await node.router.read(run_key(run))
+        definition = await node.definitions.get(DEFAULT_NAMESPACE, seen.row.workflow, seen.row.version)
+    except Unknown:  # a read that got no answer in time has done nothing
+        raise Unavailable(f"run {run} is busy; try again") from None
+    except NotFound:
+        raise
+    except Exception as error:
+        row = await _row(node, run)
+        if row.status != "stuck":
+            raise
+        # What made it stuck may well be that nobody can read it.
+        log.debug("a stuck run is shown by its row", extra={"run": run, "error": repr(error)})
+        return views.run_stub(row)
+    if seen.image is None:
+        return views.run_stub(seen.row)
+    return views.run(run, seen.row, seen.seq, seen.image, definition)
+
+
+async def _row(node: Node, run: str) -> RunRow:
+    row = await node.store.run(node.shard_of(run), run_key(run))
+    if row is None:
+        raise NotFound(f"there is no run {run}")
+    return row
+
+
+def _command_id(request: web.Request, action: str) -> str:
+    return command_id(action, parameters.idempotency_key(request.headers))
+
+
+def _id(request: web.Request) -> str:
+    run = request.match_info["run"]
+    if not parameters.ID.fullmatch(run):
+        raise NotFound(f"there is no run {run}")
+    return run
