@@ -45,8 +45,8 @@ check: env ## the quick part of test: format, lint, types, layers
 	$(lint)
 	$(BIN)/python -m pytest tests/test_layers.py
 
-sim: env ## play SEEDS=200 simulated lives of an engine, with faults
-	@exec $(BIN)/python -m windlass.sim --seeds $(SEEDS)
+sim: env ## play SEEDS=200 simulated lives of an engine, with faults (SEED=7: that one again)
+	@exec $(BIN)/python -m windlass.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 bench: env ## measure, beside the ceiling of the store
 	@exec $(BIN)/python -m bench

@@ -42,10 +42,8 @@ from windlass.core.events import (
 )
 from windlass.core.names import Attempt, RunId, StepId
 from windlass.core.run_state import Run, StepState, Timer, apply
-from windlass.core.task import Failure, Json, Success, Task
+from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Json, Success, Task
 
-CONTEXT_BYTES_MAX: Final = 256 * 1024
-VALUE_BYTES_MAX: Final = 8 * 1024 * 1024
 ANOTHER_REQUEST: Final = "this run id was already started with another document, input or options"
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from windlass.core.names import Attempt, RunId, StepId, WorkflowId
+
+VALUE_BYTES_MAX: Final = 8 * 1024 * 1024  # of a step's output or a run's input, as JSON
+CONTEXT_BYTES_MAX: Final = 256 * 1024
 
 Json = Any  # a JSON value: None, bool, number, str, list or dict of the same
 

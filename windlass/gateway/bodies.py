@@ -13,8 +13,7 @@ from windlass.core.document import PRIORITY_MAX
 from windlass.core.errors import Fault, Invalid
 from windlass.core.faults import Faults, found
 from windlass.core.fields import Fields
-from windlass.core.run import CONTEXT_BYTES_MAX, VALUE_BYTES_MAX
-from windlass.core.task import Json
+from windlass.core.task import CONTEXT_BYTES_MAX, VALUE_BYTES_MAX, Json
 from windlass.gateway import storable, text
 from windlass.gateway.answers import Problem
 from windlass.gateway.guard import Kind

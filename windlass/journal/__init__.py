@@ -156,7 +156,7 @@ class Store(Protocol):
     """The narrow thing an adapter provides. Every method may be called at any time from one loop."""
 
     async def claim(self, shards: Sequence[int]) -> dict[int, int]:
-        """Raise the epoch of each shard by one and answer the new ones. Older epochs are fenced from now on."""
+        """Raise the epoch of each shard by one and answer the new ones; older ones are fenced from now on."""
 
     async def commit(self, groups: Sequence[Group]) -> list[bool]:
         """Keep the groups in one transaction, on disk before it answers.

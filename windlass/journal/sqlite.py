@@ -167,7 +167,7 @@ class SqliteStore:
         """In the writer thread: all of the work is on disk when this returns."""
         if self._writer is None:
             try:
-                self._writer = _connect_writer(self._path)
+                self._writer = _connect_writer(self._path, new=False)
             except sqlite3.Error as error:
                 raise StoreBusy(f"the journal cannot be opened: {error}") from error
         cx = self._writer
@@ -257,14 +257,9 @@ def _close(cx: Connection | None) -> None:
             cx.close()
 
 
-def _connect_writer(path: Path) -> Connection:
-    cx = sqlite3.connect(
-        path,
-        isolation_level=None,
-        timeout=BUSY_TIMEOUT_MS / 1000,
-        cached_statements=256,
-        check_same_thread=False,
-    )
+def _connect_writer(path: Path, *, new: bool = True) -> Connection:
+    # A file that went missing under us must not come back empty.
+    cx = _connect(path, mode="rwc" if new else "rw")
     try:
         (mode,) = cx.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
@@ -282,23 +277,26 @@ def _connect_writer(path: Path) -> Connection:
 
 
 def _connect_reader(path: Path) -> Connection:
-    # `resolve` because a URI has to be absolute.
-    cx = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode=ro",
-        uri=True,
-        isolation_level=None,
-        timeout=BUSY_TIMEOUT_MS / 1000,
-        check_same_thread=False,
-    )
+    cx = _connect(path, mode="ro")
     cx.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
     return cx
 
 
+def _connect(path: Path, *, mode: str) -> Connection:
+    """A connection for the thread that asks. Transactions begin and end where we say so, nowhere else."""
+    return sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        timeout=BUSY_TIMEOUT_MS / 1000,
+        cached_statements=256,
+    )
+
+
 def _lock(path: Path) -> int:
     """The lock that only one process can hold. It goes with the process, however that ends."""
-    beside = path.resolve()
     try:
-        fd = os.open(f"{beside}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(f"{path.resolve()}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise JournalUnusable(
             f"cannot write beside the journal {path}: {error.strerror}; {ELSEWHERE}"
@@ -336,14 +334,14 @@ def _open(path: Path) -> Connection:
 
 def _recognise(path: Path) -> None:
     """Whether the file is ours, before anything in it is changed. A new one has nothing in it."""
-    size = path.stat().st_size if path.exists() else 0
-    wal = path.with_name(f"{path.name}-wal")
-    if size == 0:
+    file = path.resolve()
+    if not file.exists() or file.stat().st_size == 0:
+        wal = Path(f"{file}-wal")
         # SQLite would take it for new, and throw away the commits that wait in the WAL.
         if wal.exists() and wal.stat().st_size > 0:
-            raise JournalUnusable(_damaged(path, "the file is empty, but commits wait beside it"))
+            raise JournalUnusable(_damaged(path, "the file is empty or gone, but commits wait beside it"))
         return
-    cx = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+    cx = _connect(path, mode="rw")
     try:
         (tables,) = cx.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (owner,) = cx.execute("PRAGMA application_id").fetchone()
@@ -374,7 +372,7 @@ def _migrate(cx: Connection, path: Path) -> None:
 
 
 def _probe(cx: Connection) -> None:
-    """Touch every table and index. Damage deeper down is found when it is read."""
+    """Touch every table. Damage deeper down is found when it is read: to read all would take too long."""
     names = cx.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (name,) in names:
         cx.execute(f'SELECT * FROM "{name}" LIMIT 1').fetchall()

@@ -155,13 +155,8 @@ EXPIRED: Final = """
 def runs_statement(query: RunQuery) -> tuple[str, list[Any]]:
     """The statement for this query, and its values. Every combination walks one index, newest first."""
     # Named, because many conditions on the time lead the planner to the index that has nothing else.
-    index = (
-        "runs_of_workflow"
-        if query.workflow is not None
-        else "runs_by_status"
-        if query.status is not None
-        else "runs_newest"
-    )
+    index = "runs_newest" if query.status is None else "runs_by_status"
+    index = index if query.workflow is None else "runs_of_workflow"
     source, t = f"runs r INDEXED BY {index}", "r"
     where: list[tuple[str, tuple[Any, ...]]] = [("r.namespace = ?", (query.namespace,))]
     if query.label is not None:

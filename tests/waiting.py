@@ -1,0 +1,27 @@
+"""Waiting for something to become true, under a deadline: the only place where tests sleep."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+EVERY_S = 0.005
+
+
+def wait_until(condition: Callable[[], object], within_s: float = 10.0) -> None:
+    """Return as soon as `condition()` is true; fail when it is not within the time."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within_s:g} s: {_name(condition)}"
+        time.sleep(EVERY_S)
+
+
+async def until(condition: Callable[[], object], within_s: float = 10.0) -> None:
+    """The same, inside an event loop."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within_s:g} s: {_name(condition)}"
+        await asyncio.sleep(EVERY_S)
+
+
+def _name(condition: Callable[[], object]) -> str:
+    return getattr(condition, "__qualname__", repr(condition))

@@ -1,0 +1,75 @@
+"""The worker that comes with an engine: every kind but `wait`, which the engine does itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from windlass.core.names import SessionId, WorkerId
+from windlass.core.task import Task
+from windlass.worker.executors.http import Http
+from windlass.worker.executors.noop import Noop
+from windlass.worker.executors.python import Logs, Python
+from windlass.worker.executors.shell import Shell
+from windlass.worker.processes import Processes
+from windlass.worker.session import LocalWorker, Report
+
+SHELL_NAMES = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"}
+SHELL_NAMES |= {"SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}
+
+
+@asynccontextmanager
+async def builtin_worker(
+    *,
+    id: WorkerId,
+    session: SessionId,
+    slots: int,
+    folders: Sequence[Path],
+    data: Path,
+    environ: Mapping[str, str],
+    report: Report,
+    on_free: Callable[[], None] = lambda: None,
+    capabilities: frozenset[str] = frozenset(),
+    on_logs: Callable[[Task, Logs], None] | None = None,
+) -> AsyncIterator[LocalWorker]:
+    """Runs inside; on leaving, every task is stopped and every process has ended.
+
+    `folders` is where Python steps are looked up (--app first, then --data); `environ` is the
+    engine's environment.
+    """
+    processes = Processes(slots=slots, folders=folders, cwd=data, env=python_environment(environ))
+    http = Http()
+    try:
+        async with LocalWorker(
+            id=id,
+            session=session,
+            slots=slots,
+            capabilities=capabilities,
+            executors={
+                "noop": Noop(),
+                "python": Python(processes, on_logs),
+                "shell": Shell(processes, cwd=data, env=shell_environment(environ)),
+                "http": http,
+            },
+            report=report,
+            on_free=on_free,
+        ) as worker:
+            yield worker
+    finally:
+        await http.close()
+        await processes.close()
+
+
+def shell_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What programs need to find their way; what else a step needs, it says under `env`."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.upper() in SHELL_NAMES or name.startswith("LC_")
+    }
+
+
+def python_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """All but the engine's own settings: the users' code reads its settings from there."""
+    return {name: value for name, value in environ.items() if not name.startswith("WINDLASS_")}

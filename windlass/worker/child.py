@@ -1,0 +1,102 @@
+"""The warm Python child: runs one step after another until it dies, is killed, or the code changes.
+
+It talks to its minder over two pipes of its own; stdin is /dev/null, and what a step prints goes to pipes
+that the minder reads, so that nothing a step prints or reads can disturb the protocol.
+Modules stay imported between steps, with whatever state they keep. Only the working folder is put back.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import time
+from io import TextIOWrapper
+
+import msgspec
+
+from windlass.core.task import Task
+from windlass.worker.calls import call
+from windlass.worker.freshness import Freshness
+from windlass.worker.minder import ANSWER_FD, KEEP, REPLACE, REQUEST_FD, STALE
+
+BOOTSTRAP = (
+    "import sys; sys.path.append(sys.argv[1]); from windlass.worker.child import main; main(sys.argv[2:])"
+)
+
+
+def main(folders: list[str]) -> None:
+    prepare(folders)
+    me, home, pipes = os.getpid(), os.getcwd(), _pipes()
+    freshness = Freshness(folders)
+    while (request := _read_frame()) is not None:
+        if freshness.stale():
+            _answer(STALE, b"")
+            continue
+        began_ns = time.time_ns()
+        answer = call(msgspec.json.decode(request, type=Task), folders)
+        if os.getpid() != me:
+            os._exit(0)  # the step forked, and this is the copy: only the original answers
+        freshness.note(began_ns)
+        fit = tidy(home) and _pipes() == pipes
+        _answer(KEEP if fit else REPLACE, answer)
+
+
+def prepare(folders: list[str]) -> None:
+    for fd in (REQUEST_FD, ANSWER_FD):
+        os.set_inheritable(fd, False)
+    sys.path[:0] = folders
+    sys.argv = ["windlass-step"]
+    # Python trusts compiled files by whole seconds and size: an edit within the same second would go unseen.
+    sys.dont_write_bytecode = True
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    faulthandler.enable()
+
+
+def tidy(home: str) -> bool:
+    """Make ready for the next step; False when this process is not fit for one."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            return False
+    try:
+        os.chdir(home)
+    except OSError:
+        return False
+    # Work goes on in a thread that an ordinary program would wait for.
+    return all(thread.daemon or thread is threading.main_thread() for thread in threading.enumerate())
+
+
+def _pipes() -> list[int]:
+    """What our pipes are: a step may have closed them, and something else may have their numbers now."""
+    try:
+        return [os.fstat(fd).st_ino for fd in (REQUEST_FD, ANSWER_FD)]
+    except OSError:
+        return []
+
+
+def _read_frame() -> bytes | None:
+    size = _read(4)
+    return None if size is None else _read(int.from_bytes(size, "little"))
+
+
+def _read(size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        chunk = os.read(REQUEST_FD, min(size - len(data), 1 << 20))
+        if not chunk:
+            return None
+        data += chunk
+    return bytes(data)
+
+
+def _answer(mark: bytes, answer: bytes) -> None:
+    frame = memoryview((len(answer) + 1).to_bytes(4, "little") + mark + answer)
+    while frame:
+        frame = frame[os.write(ANSWER_FD, frame) :]
