@@ -319,7 +319,7 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
         for d in group.documents:
             _entity(d.key)
             documents += (shard, d.key.namespace, d.key.id, d.version, hash32(d.key.id), d.hash)
-            documents += (d.body.decode(), d.at, d.created_at, d.deleted)
+            documents += (d.body.decode(), d.at, d.created_at, int(d.deleted))
         for s in group.snapshots:
             snapshots += (shard, _entity(s.key), s.seq, hash32(s.key.id), s.version, s.body.decode())
         for w in group.stuck:
@@ -352,7 +352,7 @@ def _run_values(shard: int, row: RunRow) -> Row:
     return (
         shard, row.key.namespace, row.key.id, hash32(row.key.id), row.workflow, row.version, row.status,
         row.started_at, row.ended_at, row.priority, as_json(row.labels) if row.labels else "{}",
-        row.request_hash, row.error, row.settled, row.asleep, row.wake_at, row.purged,
+        row.request_hash, row.error, int(row.settled), int(row.asleep), row.wake_at, int(row.purged),
     )  # fmt: skip
 
 

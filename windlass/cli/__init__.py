@@ -1,0 +1,86 @@
+"""The command line. Each command is a module of its own, and only the one that is called is imported."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+from typing import Final
+
+import click
+
+from windlass import __version__
+from windlass.cli.ending import ENDINGS, Ending, Exit
+from windlass.cli.shared import sharing, wants_json
+from windlass.core.errors import WindlassError
+
+# Name → where the command is, and what it does. `--help` shows these lines without importing the commands.
+COMMANDS: Final = {
+    "up": ("windlass.cli.up:up", "Start an engine here, with a worker."),
+    "apply": ("windlass.cli.apply:apply", "Save workflows: create them, or make their next version."),
+    "run": ("windlass.cli.run:run", "Run a workflow, and watch it to its end."),
+    "workflows": ("windlass.cli.workflows:workflows", "List the workflows."),
+    "runs": ("windlass.cli.runs:runs", "List runs, the newest first."),
+    "show": ("windlass.cli.show:show", "Show one run and its steps."),
+    "events": ("windlass.cli.events:events", "Show what happened in a run, event by event."),
+    "cancel": ("windlass.cli.orders:cancel", "Cancel a run: its steps are stopped for real."),
+    "pause": ("windlass.cli.orders:pause", "Pause a run: what runs goes on, nothing new starts."),
+    "resume": ("windlass.cli.orders:resume", "Let a paused run go on."),
+    "version": ("windlass.cli.version:version", "Say which Windlass this is."),
+}
+
+
+class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except WindlassError as error:
+            raise Ending.of(error, as_json=wants_json(ctx)) from error
+        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception as error:
+            if ctx.params["traceback"]:
+                raise
+            advice = "this is a fault of Windlass; `windlass --traceback …` shows where"
+            text = f"unexpected {type(error).__name__}: {error}; {advice}"
+            raise Ending(Exit.FAILED, text, kind="fault", as_json=wants_json(ctx)) from error
+
+
+EPILOG: Final = f"""\b
+Examples:
+  windlass up --examples               start here, with something to play with
+  windlass run report.yaml -i day=5    save the document, run it, watch it
+  windlass runs --status failed        what went wrong lately
+  windlass runs --json | jq .          everything as JSON
+
+\b
+Exit codes:
+{ENDINGS}
+"""
+
+
+@click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="windlass %(version)s")
+@click.option("--traceback", is_flag=True, help="Show where an unexpected error comes from.")
+@sharing(environment=True)
+def main(traceback: bool) -> None:
+    """Windlass runs workflows, and what was done stays done."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a sign gets another one instead of an error.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,62 @@
+"""The options that every command has: which server, and JSON instead of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
+
+import click
+
+from windlass.sdk.client import DEFAULT_URL, Client
+
+SERVER: Final = "windlass.server"
+JSON: Final = "windlass.json"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def sharing(*, environment: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """--server and --json, before or after the command's name. They are kept in the context."""
+
+    def add(function: Callable[P, R]) -> Callable[P, R]:
+        server = click.option(
+            "--server",
+            metavar="URL",
+            envvar="WINDLASS_URL" if environment else None,
+            show_envvar=environment,
+            help=f"The engine to talk to.  [default: {DEFAULT_URL}]",
+            expose_value=False,
+            callback=_keep(SERVER),
+        )
+        as_json = click.option(
+            "--json",
+            "as_json",
+            is_flag=True,
+            help="Print JSON, and nothing else.",
+            expose_value=False,
+            callback=_keep(JSON),
+        )
+        return as_json(server(function))
+
+    return add
+
+
+def client(ctx: click.Context, *, patience_s: float | None = None) -> Client:
+    server = Client(ctx.meta.get(SERVER) or DEFAULT_URL)
+    if patience_s is not None:
+        server.patience_s = patience_s
+    ctx.call_on_close(server.close)
+    return server
+
+
+def wants_json(ctx: click.Context) -> bool:
+    return bool(ctx.meta.get(JSON))
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, object], None]:
+    def keep(ctx: click.Context, _parameter: click.Parameter, value: object) -> None:
+        if value:
+            ctx.meta[name] = value
+
+    return keep

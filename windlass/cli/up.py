@@ -1,0 +1,222 @@
+"""`windlass up`"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import os
+from functools import partial
+from pathlib import Path
+from typing import Final, get_args
+
+import click
+
+from windlass import serve
+from windlass.cli.ending import Exit
+from windlass.cli.logs import set_up_log
+from windlass.cli.screen import say
+from windlass.cli.shared import sharing, wants_json
+from windlass.cli.values import seconds
+from windlass.cli.welcome import greet, greet_json, try_examples
+from windlass.config import Config, LogFormat
+from windlass.core import durations
+from windlass.core.errors import WindlassError
+
+engine_log = logging.getLogger("windlass.serve")
+
+USUAL: Final = Config()
+
+
+def _there(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Each names something to find functions in: a module, a file or a folder."""
+    for name in given:
+        if not Path(name).exists() and not _is_module(name):
+            raise click.BadParameter(f"there is no module, file or folder {name!r} here")
+    return given
+
+
+def _is_module(name: str) -> bool:
+    """Whether Python steps could import it: here, or where packages are installed."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return False
+    here = Path(*name.split("."))
+    if here.with_suffix(".py").is_file() or here.is_dir():
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+@click.command
+@click.option(
+    "--host",
+    default=USUAL.host,
+    show_default=True,
+    envvar="WINDLASS_HOST",
+    help="Where to listen. Without a login, only requests to a name of this machine are answered.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=USUAL.port,
+    show_default=True,
+    envvar="WINDLASS_PORT",
+    help="0: any free one.",
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=USUAL.data,
+    show_default=True,
+    envvar="WINDLASS_DATA",
+    help="The folder of the journal.",
+)
+@click.option(
+    "--app",
+    metavar="MODULE",
+    multiple=True,
+    callback=_there,
+    envvar="WINDLASS_APP",
+    help="Where python steps find their functions; may be repeated.  [default: this folder]",
+)
+@click.option(
+    "--slots",
+    type=click.IntRange(1, 10_000),
+    default=USUAL.slots,
+    show_default=True,
+    envvar="WINDLASS_SLOTS",
+    help="How many steps run at the same time.",
+)
+@click.option(
+    "--capability",
+    "capabilities",
+    metavar="NAME",
+    multiple=True,
+    envvar="WINDLASS_CAPABILITY",
+    help="What this worker offers to steps that require it, e.g. gpu; may be repeated.",
+)
+@click.option("--examples", is_flag=True, help="Bring example workflows, and run one.")
+@click.option(
+    "--retention",
+    metavar="DURATION",
+    callback=seconds,
+    default=durations.show(USUAL.retention_s),
+    show_default=True,
+    envvar="WINDLASS_RETENTION",
+    help="How long the events of ended runs are kept.",
+)
+@click.option(
+    "--delete-on-snapshot",
+    is_flag=True,
+    envvar="WINDLASS_DELETE_ON_SNAPSHOT",
+    help="Delete events that snapshots stand for.",
+)
+@click.option(
+    "--snapshot-every",
+    type=click.IntRange(1),
+    metavar="EVENTS",
+    default=USUAL.snapshot_every,
+    show_default=True,
+    envvar="WINDLASS_SNAPSHOT_EVERY",
+    help="How often a run is written down whole.",
+)
+@click.option(
+    "--idle",
+    metavar="DURATION",
+    callback=seconds,
+    default=durations.show(USUAL.idle_s),
+    show_default=True,
+    envvar="WINDLASS_IDLE",
+    help="When a run that nobody speaks to leaves memory.",
+)
+@click.option(
+    "--live-max",
+    type=click.IntRange(1),
+    metavar="RUNS",
+    default=USUAL.live_max,
+    show_default=True,
+    envvar="WINDLASS_LIVE_MAX",
+    help="How many runs stay in memory.",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 10_000),
+    default=USUAL.shards,
+    show_default=True,
+    envvar="WINDLASS_SHARDS",
+    help="Written once, into a new data folder.",
+)
+@click.option("--log", type=click.Choice(get_args(LogFormat)), default=USUAL.log, envvar="WINDLASS_LOG")
+@click.option("-v", "--verbose", count=True, envvar="WINDLASS_VERBOSE", help="Log more; -vv logs everything.")
+@sharing()
+@click.pass_context
+def up(
+    ctx: click.Context,
+    host: str,
+    port: int,
+    data: Path,
+    app: tuple[str, ...],
+    slots: int,
+    capabilities: tuple[str, ...],
+    examples: bool,
+    retention: float,
+    delete_on_snapshot: bool,
+    snapshot_every: int,
+    idle: float,
+    live_max: int,
+    shards: int,
+    log: LogFormat,
+    verbose: int,
+) -> None:
+    """Start an engine here, with a worker.
+
+    Everything is kept in the data folder. Ctrl-C stops it; what was running goes on at the next start.
+    Options can also be given as variables: --port as WINDLASS_PORT, and so on.
+
+    \b
+    Examples:
+      windlass up --examples
+      windlass up --port 2551 --data /var/lib/windlass --app reports.py
+    """
+    config = Config(
+        host=host,
+        port=port,
+        data=data,
+        app=app or USUAL.app,
+        slots=slots,
+        capabilities=capabilities,
+        shards=shards,
+        retention_s=retention,
+        delete_on_snapshot=delete_on_snapshot,
+        idle_s=idle,
+        live_max=live_max,
+        snapshot_every=snapshot_every,
+        examples=examples,
+        log=log,
+        verbose=verbose,
+    )
+    set_up_log(config.log, config.verbose)
+    try:
+        serve.run(config, os.environ, partial(_welcome, config, wants_json(ctx)))
+    except WindlassError:
+        raise
+    except Exception:
+        engine_log.critical("the engine failed", exc_info=True)
+        ctx.exit(Exit.FAILED)
+    if config.log == "text" and not wants_json(ctx):
+        say("stopped")
+
+
+async def _welcome(config: Config, as_json: bool, ready: serve.Ready) -> None:
+    try:
+        if as_json:
+            greet_json(ready)
+        elif config.log == "text":
+            greet(ready, examples=config.examples)
+        if config.examples:
+            await asyncio.to_thread(try_examples, ready.url, quiet=as_json or config.log == "json")
+    except OSError as error:
+        # Nobody reads it any more. That is no reason to stop.
+        engine_log.warning("the welcome cannot be shown", extra={"reason": str(error)})

@@ -1,0 +1,46 @@
+"""Values on the command line: k=v pairs and lengths of time."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from windlass.core import durations
+from windlass.core.task import Json
+
+
+def pairs(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, Json]:
+    """k=v, where v is JSON if it reads as JSON, else text."""
+    return {key: _read(text) for key, text in map(_split, given)}
+
+
+def text_pairs(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """k=v, where v is always text."""
+    return dict(map(_split, given))
+
+
+def seconds(_ctx: click.Context, _parameter: click.Parameter, given: str | None) -> float | None:
+    """20s, 5m, 1h30m …"""
+    try:
+        return None if given is None else durations.parse(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _split(given: str) -> tuple[str, str]:
+    key, sign, text = given.partition("=")
+    if not sign or not key:
+        raise click.BadParameter(f"{given!r} is no k=v pair; write e.g. day=5")
+    return key, text
+
+
+def _read(text: str) -> Json:
+    try:
+        return json.loads(text, parse_constant=_no_json)
+    except ValueError:
+        return text
+
+
+def _no_json(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,99 @@
+"""What `windlass up` says once it is ready, and the example that it runs then."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shlex
+import shutil
+import sys
+import time
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+import click
+
+from windlass import __version__
+from windlass.cli.screen import coloured, say, took
+from windlass.core.errors import WindlassError
+from windlass.core.task import Json
+from windlass.core.vocabulary import ENDED
+from windlass.sdk.client import DEFAULT_URL, Client, new_run_id
+from windlass.serve import Ready
+
+log = logging.getLogger("windlass.serve")
+
+FIRST: Final = "hello"
+FIRST_S: Final = 30.0
+LOOK_S: Final = 0.05
+
+
+def greet(ready: Ready, *, examples: bool) -> None:
+    call = _call(ready.url)
+    recovered = f", recovered {ready.recovered} run{'s' * (ready.recovered != 1)}" if ready.recovered else ""
+    lasted = f" after {took(ready.took_s)}" if ready.took_s >= 1 else ""
+    say(f"Windlass {__version__} is ready at ", (ready.url, "bold"), (lasted, "dim"))
+    say(("  data  ", "dim"), f"{ready.data}{recovered}")
+    say(("  run   ", "dim"), f"{call} run {'nightly-report' if examples else 'FILE.yaml'}")
+    say(("  show  ", "dim"), f"{call} show RUN", ("   (`runs` lists them)", "dim"))
+    say(("  stop  ", "dim"), "Ctrl-C")
+
+
+def greet_json(ready: Ready) -> None:
+    body = {
+        "url": ready.url,
+        "data": str(ready.data),
+        "pid": os.getpid(),
+        "recovered": ready.recovered,
+        "tookSeconds": round(ready.took_s, 3),
+    }
+    click.echo(json.dumps(body))
+
+
+def try_examples(url: str, *, quiet: bool) -> None:
+    """Save every example workflow, run the first of them, and say how it went."""
+    server = Client(url)
+    try:
+        documents = _documents()
+        for name, document in documents.items():
+            server.apply(name, document, "application/yaml")
+        run = new_run_id()
+        server.start(FIRST, run_id=run)
+        seen = _wait(server, run)
+    except WindlassError as error:
+        log.warning("the examples could not be tried", extra={"reason": str(error)})
+        return
+    finally:
+        server.close()
+    log.info("example ran", extra={"workflow": FIRST, "run": run, "status": seen["status"]})
+    if not quiet:
+        say(("  examples  ", "dim"), ", ".join(documents))
+        lasted = f" in {took(seen['durationSeconds'])}" if seen["durationSeconds"] is not None else ""
+        say(("  ran ", "dim"), FIRST, ": ", coloured(seen["status"]), f"{lasted}: {_call(url)} show {run}")
+
+
+def _documents() -> dict[str, bytes]:
+    """The example workflows by their ids, which are the names of their files."""
+    folder = resources.files("windlass.examples")
+    found = sorted(place.name for place in folder.iterdir() if place.name.endswith(".yaml"))
+    return {name.removesuffix(".yaml"): (folder / name).read_bytes() for name in found}
+
+
+def _wait(server: Client, run: str) -> dict[str, Json]:
+    """The run when it has ended, or as it is when it takes long."""
+    deadline = time.monotonic() + FIRST_S
+    while True:
+        seen: dict[str, Json] = server.run(run)
+        if seen["status"] in ENDED or time.monotonic() > deadline:
+            return seen
+        time.sleep(LOOK_S)
+
+
+def _call(url: str) -> str:
+    """How to call this program from where the user is."""
+    program = "windlass"
+    if shutil.which(program) is None and Path(sys.argv[0]).name == program:
+        program = shlex.quote(min(sys.argv[0], os.path.relpath(sys.argv[0]), key=len))
+    return program if url == DEFAULT_URL else f"{program} --server {url}"

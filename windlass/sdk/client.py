@@ -1,0 +1,306 @@
+"""A small synchronous client of the HTTP API, on the standard library alone.
+
+What it raises is the engine's own tree of errors (`core/errors.py`): Invalid, Refused, NotFound, Unavailable,
+Unknown. `NotReachable` means that nobody answered.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
+from windlass.core.names import RunId, run_id
+from windlass.core.task import Json
+
+DEFAULT_URL: Final = "http://127.0.0.1:8080"
+PATIENCE_S: Final = 0.5
+BUSY_S: Final = 10.0
+PAUSE_S, PAUSE_MAX_S = 0.1, 1.0
+API: Final = "/api/v1"
+REFUSED: Final = "connection refused"
+
+DocumentType = Literal["application/yaml", "application/json"]
+Order = Literal["cancel", "pause", "resume"]
+
+
+class NotReachable(Unavailable):
+    """Nobody answers at that address, or the link broke and stayed broken."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"no Windlass answers at {url} ({reason})")
+        self.url = url
+        self.reason = reason
+
+
+class Broken(WindlassError):
+    """An answer that Windlass would not give: another program listens there, or there is a bug in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    workflow: str
+    version: int
+    outcome: Literal["created", "changed", "unchanged"]
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection, kept open between requests. Not for several threads at once.
+
+    Every request it makes is safe to repeat: a start has a run id of ours, an order has its key, and a
+    document saved twice is one version. So it repeats them when nobody answers, the link breaks, or the
+    server says that nothing was decided (503), for as long as it has patience.
+    """
+
+    url: str = DEFAULT_URL
+    timeout_s: float = 30.0  # of one request, silence included
+    patience_s: float = PATIENCE_S  # for trying again when nobody answers
+    busy_s: float = BUSY_S  # and when the server is there, but cannot do it yet
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _link: http.client.HTTPConnection | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Invalid(f"{self.url!r} is no address of a server; write e.g. {DEFAULT_URL}")
+        try:
+            _ = parts.port
+        except ValueError:
+            raise Invalid(f"{self.url!r} has no valid port; write e.g. {DEFAULT_URL}") from None
+        self.url = self.url.rstrip("/")
+
+    # Workflows.
+
+    def apply(self, workflow: str, document: bytes, type: DocumentType) -> Applied:
+        """Create the workflow, or make this its next version if it differs from the newest."""
+        try:
+            answer = self._send("POST", f"{API}/workflows", document, type)
+        except NotFound:
+            raise
+        except Refused:
+            answer = self._send("PUT", _path("workflows", workflow), document, type)
+            outcome: Literal["changed", "unchanged"] = "changed" if answer.get("changed") else "unchanged"
+            return Applied(answer["workflowId"], answer["version"], outcome)
+        return Applied(answer["workflowId"], answer["version"], "created")
+
+    def workflows(self) -> Json:
+        return self._send("GET", f"{API}/workflows")
+
+    def workflow(self, workflow: str) -> Json:
+        return self._send("GET", _path("workflows", workflow))
+
+    # Runs.
+
+    def start(
+        self,
+        workflow: str,
+        *,
+        run_id: str,
+        input: Json = None,
+        context: Mapping[str, Json] | None = None,
+        priority: int = 0,
+        labels: Mapping[str, str] | None = None,
+    ) -> Json:
+        """Start a run under an id of our own choice: asking twice starts once."""
+        request: dict[str, Json] = {"runId": run_id}
+        request |= {"input": input} if input is not None else {}
+        request |= {"context": dict(context)} if context else {}
+        request |= {"priority": priority} if priority else {}
+        request |= {"labels": dict(labels)} if labels else {}
+        return self._send("POST", _path("workflows", workflow, "execute"), _json(request))
+
+    def run(self, run: str) -> Json:
+        return self._send("GET", _path("runs", run))
+
+    def runs(
+        self,
+        *,
+        workflow: str | None = None,
+        status: str | None = None,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> Json:
+        """One page, newest first: {items, next}."""
+        asked = {"workflow": workflow, "status": status, "limit": limit, "after": after}
+        return self._send("GET", f"{API}/runs", query=asked)
+
+    def events(self, run: str, *, after: int = 0, limit: int = 1000) -> Json:
+        """One page, in the order in which they happened: {items, next}."""
+        return self._send("GET", _path("runs", run, "events"), query={"after": after, "limit": limit})
+
+    def all_events(self, run: str, *, after: int = 0) -> Iterator[dict[str, Json]]:
+        """Every event that is there now."""
+        following: int | None = after
+        while following is not None:
+            page = self.events(run, after=following)
+            yield from page["items"]
+            following = page["next"]
+
+    def order(self, run: str, order: Order, *, reason: str = "") -> Json:
+        """Cancel, pause or resume the run: {id, status}."""
+        request = {"reason": reason} if reason else {}
+        return self._send("POST", _path("runs", run, order), _json(request))
+
+    def ready(self) -> bool:
+        try:
+            self._once("GET", "/health/ready", None, {})
+        except (WindlassError, OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    # One request.
+
+    def _send(
+        self,
+        method: Literal["GET", "POST", "PUT"],
+        path: str,
+        body: bytes | None = None,
+        type: DocumentType = "application/json",
+        *,
+        query: Mapping[str, object] | None = None,
+    ) -> Json:
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        path += f"?{urlencode(given)}" if given else ""
+        headers = {"Accept": "application/json"}
+        if method != "GET":
+            headers |= {"Content-Type": type, "Idempotency-Key": secrets.token_hex(12)}
+        began = self.clock()
+        pause_s = PAUSE_S
+        while True:
+            try:
+                return self._once(method, path, body, headers)
+            except (OSError, http.client.HTTPException) as error:
+                failure: WindlassError = NotReachable(self.url, _reason(error))
+                give_up_at = began + self.patience_s
+            except (Unavailable, Unknown) as error:
+                failure = error
+                give_up_at = began + self.busy_s
+                pause_s = max(pause_s, error.retry_after_s) if isinstance(error, Unavailable) else pause_s
+            if self.clock() + pause_s > give_up_at:
+                raise failure
+            self.sleep(pause_s)
+            pause_s = min(pause_s * 2, PAUSE_MAX_S)
+
+    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Json:
+        link = self._link or self._connect()
+        try:
+            try:
+                link.request(method, urlsplit(self.url).path + path, body, headers)
+                answer = link.getresponse()
+            except (ConnectionError, http.client.BadStatusLine):
+                if self._link is None:
+                    raise
+                # The server has closed the link that was kept open; that says nothing about a new one.
+                link.close()
+                link = self._connect()
+                link.request(method, urlsplit(self.url).path + path, body, headers)
+                answer = link.getresponse()
+            raw = answer.read()
+        except BaseException:
+            self._link = None
+            link.close()
+            raise
+        self._link = None if answer.will_close else link
+        if answer.will_close:
+            link.close()
+        return self._read(answer, raw)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self.url)
+        assert parts.hostname is not None
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.hostname, parts.port or 443, timeout=self.timeout_s)
+        return http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=self.timeout_s)
+
+    def _read(self, answer: http.client.HTTPResponse, raw: bytes) -> Json:
+        try:
+            content = json.loads(raw) if raw.strip() else {}
+        except ValueError:
+            content = None if answer.status < 300 and "json" in answer.headers.get_content_type() else {}
+        if content is None:
+            raise Broken(f"what answers at {self.url} is no Windlass: it says JSON and sends something else")
+        if answer.status < 300:
+            return content
+        raise _error(answer, content if isinstance(content, dict) else {}, self.url)
+
+
+def new_run_id() -> RunId:
+    return run_id(time.time(), secrets.randbits(48))
+
+
+def _error(answer: http.client.HTTPResponse, content: dict[str, Json], url: str) -> WindlassError:
+    status = answer.status
+    message = str(content.get("message") or content.get("error") or f"{status} {answer.reason}")
+    match status:
+        case 404 if "error" not in content:
+            return Broken(f"what answers at {url} is no Windlass: it knows no such address")
+        case 404:
+            return NotFound(message)
+        case 400 | 413 | 415 | 422:
+            return Invalid(message, _faults(content))
+        case 503 | 429:
+            return Unavailable(message, retry_after_s=_seconds(answer.headers.get("Retry-After")))
+        case 504:
+            return Unknown(message)
+        case _ if 400 <= status < 500:
+            return Refused(message)
+        case _:
+            request = content.get("requestId")
+            return Broken(f"{message} (request {request})" if request else message)
+
+
+def _faults(content: dict[str, Json]) -> list[Fault]:
+    return [
+        Fault(
+            pointer=str(detail.get("pointer", "")),
+            message=str(detail.get("message", "")),
+            line=int(detail.get("line") or 0),
+            column=int(detail.get("column") or 0),
+        )
+        for detail in content.get("details") or []
+        if isinstance(detail, dict)
+    ]
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        return max(0.0, float(text or 1.0))
+    except ValueError:
+        return 1.0
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return REFUSED
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, http.client.BadStatusLine):
+        return "the link was closed without an answer"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
+def _path(*parts: str) -> str:
+    return "/".join([API, *(quote(part, safe="") for part in parts)])
+
+
+def _json(value: Json) -> bytes:
+    return json.dumps(value).encode()
