@@ -236,11 +236,16 @@ def test_the_status_of_a_workflow_follows_its_runs() -> None:
             assert busy["currentExecution"]["executionId"] == run
             assert isinstance(busy["currentExecution"]["startTime"], int)
             assert busy["currentExecution"]["endTime"] is None
+            assert [line.split("] ")[1] for line in busy["logs"]] == [
+                "RunStarted",
+                "StepQueued step=a attempt=1",
+            ]
             await home.ask("POST", f"/api/v1/runs/{run}/cancel")
             ended = (await home.ask("GET", path)).json
             assert (ended["status"], ended["currentExecution"]) == ("failed", None)
             assert ended["lastExecution"]["executionId"] == run
             assert ended["lastExecution"]["endTime"] >= ended["lastExecution"]["startTime"]
+            assert ended["logs"][-1].endswith("RunEnded status=cancelled")
 
     asyncio.run(play())
 

@@ -82,6 +82,8 @@ async def test_facts_are_read_in_pages(store: Store) -> None:
     assert [kept.seq for kept in await store.facts(0, A, after=2, limit=3)] == [3, 4, 5]
     assert [kept.seq for kept in await store.facts(0, A, after=5, limit=3)] == [6, 7]
     assert await store.facts(0, A, after=7, limit=3) == []
+    assert [kept.seq for kept in await store.last_facts(0, A, limit=3)] == [5, 6, 7]
+    assert await store.last_facts(0, B, limit=3) == []
 
 
 @on_every_journal

@@ -110,7 +110,23 @@ def workflow(found: Document) -> View:
     }
 
 
-def status(workflow_id: str, count: int, open_run: RunRow | None, last: RunRow | None) -> View:
+def log_line(fact: Fact) -> str:
+    """One event as a line of text: when, what, and to which step."""
+    happened = codec.decode_event(fact.type, fact.version, fact.body)
+    words = [f"[{iso(fact.at)}]", fact.type]
+    for name in ("step", "attempt", "worker", "status", "reason"):
+        value = getattr(happened, name, None)
+        if value not in (None, ""):
+            words.append(f"{name}={value}")
+    failure = getattr(happened, "failure", None)
+    if isinstance(failure, Failure):
+        words.append(f"{failure.type}: {failure.message}")
+    return " ".join(words)
+
+
+def status(
+    workflow_id: str, count: int, open_run: RunRow | None, last: RunRow | None, newest_facts: list[Fact]
+) -> View:
     """A workflow's state by its newest runs, in the words of v0.4 and v0.5."""
     newest = open_run or last
     state = "idle" if newest is None else STATE[newest.status]
@@ -121,7 +137,7 @@ def status(workflow_id: str, count: int, open_run: RunRow | None, last: RunRow |
         "executionCount": count,
         "currentExecution": None if open_run is None else _execution(open_run),
         "lastExecution": None if last is None else _execution(last),
-        "logs": [],
+        "logs": [log_line(fact) for fact in newest_facts],
     }
 
 

@@ -21,12 +21,13 @@ from windlass.engine.node import Node
 from windlass.gateway import answers, guard, parameters, text, views
 from windlass.gateway.answers import Problem
 from windlass.gateway.guard import Kind
-from windlass.journal import Document, RunQuery, RunRow
+from windlass.journal import Document, Fact, RunQuery, RunRow
 
 # Reading a larger document would keep everybody else waiting.
 THREAD_FROM_BYTES: Final = 64 * 1024
 COUNT_MAX: Final = 100_000
 RECENT: Final = 20
+LOG_LINES: Final = 100
 
 
 class Given(NamedTuple):
@@ -102,7 +103,12 @@ class Workflows:
         if len(recent) == RECENT:  # there may be older ones
             open_run = open_run or await self._newest(workflow, ["running", "paused"])
             last = last or await self._newest(workflow, [*ENDED, "stuck"])
-        return answers.json(views.status(workflow, count, open_run, last))
+        shown = open_run or last
+        facts: list[Fact] = []
+        if shown is not None:
+            shard = self.node.shard_of(shown.key.id)
+            facts = await self.node.store.last_facts(shard, shown.key, limit=LOG_LINES)
+        return answers.json(views.status(workflow, count, open_run, last, facts))
 
     async def _newest(self, workflow: str, statuses: Sequence[str]) -> RunRow | None:
         found: list[RunRow] = []

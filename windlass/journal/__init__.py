@@ -172,6 +172,9 @@ class Store(Protocol):
     async def facts(self, shard: int, key: Key, *, after: int, limit: int) -> list[Fact]:
         """Events of one entity with seq > after, in order."""
 
+    async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
+        """The newest events of one entity, in order."""
+
     async def unsettled(self, shard: int) -> list[RunRow]:
         """Rows of runs that are not settled and not stuck."""
 

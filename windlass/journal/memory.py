@@ -58,6 +58,9 @@ class MemoryStore:
     async def facts(self, shard: int, key: Key, *, after: int, limit: int) -> list[Fact]:
         return _in_order(self._shards[shard], key, after)[:limit]
 
+    async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
+        return _in_order(self._shards[shard], key, 0)[-limit:]
+
     async def unsettled(self, shard: int) -> list[RunRow]:
         here = self._shards[shard]
         rows = [row for row in here.runs.values() if not row.settled and row.key not in here.stuck]

@@ -121,6 +121,10 @@ class SqliteStore:
         found = await self._rows(rows.FACTS, (shard, key.text(), after, limit))
         return [Fact(key, *row) for row in found]
 
+    async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
+        found = await self._rows(rows.LAST_FACTS, (shard, key.text(), limit))
+        return [Fact(key, *row) for row in reversed(found)]
+
     async def unsettled(self, shard: int) -> list[RunRow]:
         return [rows.run(row) for row in await self._rows(rows.UNSETTLED, (shard,))]
 

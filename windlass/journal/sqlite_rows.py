@@ -126,6 +126,9 @@ LOAD_STUCK: Final = """
 FACTS: Final = """
     SELECT seq, at, type, version, CAST(body AS BLOB) FROM events
     WHERE shard = ? AND entity = ? AND seq > ? ORDER BY seq LIMIT ?"""
+LAST_FACTS: Final = """
+    SELECT seq, at, type, version, CAST(body AS BLOB) FROM events
+    WHERE shard = ? AND entity = ? ORDER BY seq DESC LIMIT ?"""
 UNSETTLED: Final = f"""
     SELECT {_RUN_VALUES} FROM runs r WHERE r.shard = ? AND r.settled = 0 AND NOT EXISTS (
       SELECT 1 FROM stuck s WHERE s.shard = r.shard AND s.entity = 'run/' || r.namespace || '/' || r.id)

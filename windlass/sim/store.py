@@ -81,6 +81,9 @@ class FaultyStore:
     async def facts(self, shard: int, key: Key, *, after: int, limit: int) -> list[Fact]:
         return await self._disk.facts(shard, key, after=after, limit=limit)
 
+    async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
+        return await self._disk.last_facts(shard, key, limit=limit)
+
     async def unsettled(self, shard: int) -> list[RunRow]:
         return await self._disk.unsettled(shard)
 
