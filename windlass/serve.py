@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import random
 import secrets
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
@@ -70,6 +72,10 @@ def run(config: Config, environ: Mapping[str, str], welcome: Welcome) -> None:
 
     `welcome` is awaited once the engine is ready, while it serves. Raises WindlassError when it cannot start.
     """
+    # Events and rows are many and hold no cycles: looking for some after every 700 of them costs a tenth.
+    gc.set_threshold(50_000, 20, 50)
+    # The journal's threads need the interpreter for a moment only: do not make them wait 5 ms for it.
+    sys.setswitchinterval(0.0005)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(config, environ, welcome))
 
