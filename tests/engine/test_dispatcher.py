@@ -181,6 +181,19 @@ def test_a_worker_that_refuses_loses_the_attempt_and_harms_nobody() -> None:
     assert book.grants == []
 
 
+def test_a_queue_nobody_serves_forgets_what_was_taken_back() -> None:
+    dispatcher, book = Dispatcher(), Book()
+    for n in range(10_000):
+        offer(dispatcher, book, "a", run=f"r{n}", needs="gpu")
+        dispatcher.recall_all(run_key(f"r{n}"))
+    offer(dispatcher, book, "still-wanted", needs="gpu")
+    assert dispatcher.waiting == 1
+    assert sum(map(len, dispatcher._queues.values())) < 3_000
+    worker = Bench(WorkerId("w"), capabilities=frozenset({"gpu"}))
+    dispatcher.connect(worker)
+    assert worker.holding == ["still-wanted"]
+
+
 def test_an_acknowledged_task_is_forgotten() -> None:
     dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
     dispatcher.connect(worker)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from windlass.core.errors import Refused
 from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId
 from windlass.core.task import Task, TaskName
+
+STALE_MIN: Final = 1_000
 
 
 class Worker(Protocol):
@@ -84,6 +86,7 @@ class Dispatcher:
     _by_run: dict[Key, dict[TaskName, Entry]] = field(default_factory=dict)
     # One heap per set of required capabilities: a task nobody can run never blocks another.
     _queues: dict[frozenset[str], list[tuple[int, int, Entry]]] = field(default_factory=dict)
+    _gone: dict[frozenset[str], int] = field(default_factory=dict)  # entries in each queue that left it early
     _workers: dict[SessionId, Worker] = field(default_factory=dict)
     _count: int = 0
     _matching: bool = False
@@ -197,6 +200,7 @@ class Dispatcher:
                 heapq.heappop(queue)
             if not queue:
                 del self._queues[requires]
+                self._gone.pop(requires, None)
             elif requires <= capabilities and (best is None or queue[0][:2] < best[0][:2]):
                 best = queue
         return None if best is None else heapq.heappop(best)[2]
@@ -216,11 +220,24 @@ class Dispatcher:
         self.tally.granted += 1
         entry.owner.granted(entry.key, entry.step, entry.attempt, worker.id, worker.session)
 
+    def _compact(self, requires: frozenset[str]) -> None:
+        """What is gone leaves a queue when it comes to its top; in one nobody serves it would stay."""
+        queue = self._queues.get(requires)
+        if queue is None:
+            return
+        gone = self._gone[requires] = self._gone.get(requires, 0) + 1
+        if gone > STALE_MIN and 2 * gone > len(queue):
+            queue[:] = [item for item in queue if item[2].state == "queued"]
+            heapq.heapify(queue)
+            del self._gone[requires]
+
     def _drop(self, entry: Entry, *, stop: bool) -> None:
         if stop and entry.state == "held" and entry.worker is not None:
             self.tally.recalled += 1
             entry.worker.stop(entry.name)
-        entry.state = "gone"
+        waited, entry.state = entry.state == "queued", "gone"
+        if waited:
+            self._compact(entry.requires)
         del self._entries[entry.name]
         of_run = self._by_run[entry.key]
         del of_run[entry.name]

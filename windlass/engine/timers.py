@@ -12,6 +12,7 @@ from windlass.engine.clock import Clock
 
 # The wall clock may jump, or stand still while a laptop sleeps: look again at least this often.
 LOOK_S: Final = 1.0
+STALE_MIN: Final = 1_000
 
 
 class Timers:
@@ -34,6 +35,8 @@ class Timers:
         self._count += 1
         self._armed[key] = (due, self._count, ring)
         heapq.heappush(self._heap, (due, self._count, key))
+        if len(self._heap) > 2 * len(self._armed) + STALE_MIN:
+            self._compact()
         if due < self._next_at:
             self._schedule()
 
@@ -62,6 +65,11 @@ class Timers:
         if self._look_s is not None:
             wait_s = min(wait_s, self._look_s)
         self._handle = asyncio.get_running_loop().call_later(wait_s, self._look)
+
+    def _compact(self) -> None:
+        """Alarms that were replaced or disarmed would stay until their time: millions, after an hour."""
+        self._heap = [entry for entry in self._heap if self._current(entry)]
+        heapq.heapify(self._heap)
 
     def _look(self) -> None:
         self._handle = None
