@@ -1,0 +1,74 @@
+"""`python -m bench`: measures all, or those that are named, and shows and keeps the figures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from bench import chains, door, fan_out, figures, latency, machine, memory, one_step, recovery
+from bench.apart import apart
+from bench.effort import FULL, QUICK, Effort
+from bench.figures import Figure
+from windlass.core.errors import WindlassError
+
+WIDTH: Final = 130  # of a file
+
+Benchmark = Callable[[Path, Effort], list[Figure]]
+
+BENCHMARKS: Final[dict[str, Benchmark]] = {
+    "one-step": one_step.measure,
+    "door": door.measure,
+    "chains": chains.measure,
+    "fan-out": fan_out.measure,
+    "latency": latency.measure,
+    "memory": memory.measure,
+    "recovery": recovery.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="how fast it is")
+    parser.add_argument("--quick", action="store_true", help="less of everything: a first impression")
+    parser.add_argument("names", metavar="NAME", nargs="*", help=f"of {', '.join(BENCHMARKS)}; else all")
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    try:
+        _measure(console, options.names or list(BENCHMARKS), QUICK if options.quick else FULL)
+    except WindlassError as error:
+        console.print(f"[red]error:[/] {error}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _measure(console: Console, names: list[str], effort: Effort) -> None:
+    command = " ".join(["python -m bench", *sys.argv[1:]])
+    began, found = time.monotonic(), list[Figure]()
+    with machine.scratch() as folder:
+        facts = machine.facts(folder)
+        for name in names:
+            console.print(f"[dim]{time.monotonic() - began:4.0f} s  {name}[/]")
+            (folder / name).mkdir()
+            found += apart(BENCHMARKS[name], folder / name, effort)
+    title = ", ".join(f"{name} {value}" for name, value in facts.items())
+    figures.show(console, title, found)
+    if any(figure.ceilings for figure in found):
+        console.print("[dim]ceiling: the same rows written by plain SQLite, measured right before[/]")
+    figures.write(command, facts, found)
+    console.print(f"[dim]{time.monotonic() - began:.0f} s; kept in {figures.LAST.name}[/]")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

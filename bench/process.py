@@ -1,0 +1,88 @@
+"""`windlass up` as a process of its own, and a client of its HTTP door on plain asyncio streams.
+
+The client parses no more than it must: what is measured is the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from windlass.core.task import Json
+
+START_S: Final = 30.0
+STOP_S: Final = 15.0
+ANSWER_S: Final = 60.0
+JSON_TYPE: Final = "application/json"
+
+
+@contextmanager
+def up(data: Path, *options: str) -> Iterator[str]:
+    """An engine that is ready; answers its URL. It is ended afterwards, however that goes."""
+    command = [sys.executable, "-m", "windlass", "up", "--json", "--port", "0", "--data", str(data), *options]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
+    # A session of its own: Ctrl-C is for us, and we end it.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=kept, start_new_session=True) as process:
+        try:
+            yield str(json.loads(_first_line(process))["url"])
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+class Link:
+    """One connection that is kept open: one request at a time."""
+
+    def __init__(self, url: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._host = urlsplit(url).netloc
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, url: str) -> Link:
+        parts = urlsplit(url)
+        return cls(url, *await asyncio.open_connection(parts.hostname, parts.port))
+
+    async def post(self, path: str, body: Json = None) -> bytes:
+        """The body of the answer, which must be a 2xx."""
+        raw = b"" if body is None else json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: {JSON_TYPE}\r\n"
+        self._writer.write(f"{head}Content-Length: {len(raw)}\r\n\r\n".encode() + raw)
+        async with asyncio.timeout(ANSWER_S):
+            answer = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+            _, _, rest = answer.partition(b"\r\ncontent-length:")
+            content = await self._reader.readexactly(int(rest[: rest.index(b"\r\n")]))
+        if not answer.startswith(b"http/1.1 2"):
+            raise RuntimeError(f"POST {path}: {answer!r} {content!r}")
+        return content
+
+    async def run(self, workflow: str) -> None:
+        """Start a run, and have its result in the same answer."""
+        answer = await self.post(f"/api/v1/workflows/{workflow}/execute?wait=30s")
+        assert b'"succeeded"' in answer, answer
+
+    async def close(self) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+
+def _first_line(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(process.stdout, selectors.EVENT_READ)
+        line = process.stdout.readline() if waiting.select(START_S) else b""
+    if not line:
+        raise RuntimeError("the engine did not start; its own words are above")
+    return line
