@@ -414,3 +414,15 @@ def test_a_cancel_whose_commit_got_no_answer_still_stops_what_runs() -> None:
         assert len(rig.hand.stopped) == 1
 
     play(story)
+
+
+def test_a_step_that_ends_at_once_needs_no_record_of_who_held_it() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.up(slots=100, auto=True)
+        await rig.define({f"s{i}": {"kind": "noop"} for i in range(2_000)})
+        await rig.start()
+        await rig.settle(10.0)
+        assert (await rig.read()).status == "succeeded"
+        assert rig.node.stats.events["StepGranted"] == 0
+
+    play(story)

@@ -19,7 +19,15 @@ import msgspec
 
 from windlass.core import run as run_core
 from windlass.core import workflow as workflow_core
-from windlass.core.commands import Command, DefineWorkflow, GrantStep, LoseStep, RunCommand, StartRun
+from windlass.core.commands import (
+    Command,
+    DefineWorkflow,
+    FinishStep,
+    GrantStep,
+    LoseStep,
+    RunCommand,
+    StartRun,
+)
 from windlass.core.errors import Moved, NotFound, Overloaded, Refused, Stuck, Unknown, WindlassError
 from windlass.core.events import AnyEvent
 from windlass.core.names import Attempt, Key, RunId, SessionId, StepId, WorkerId
@@ -97,6 +105,8 @@ class Shard:
             room //= 2  # what finishes work goes first
         if len(self._inbox) >= room and not letter.finishes_work:
             raise Overloaded(f"{len(self._inbox)} requests are waiting already; try again in a second")
+        if isinstance(letter.order, FinishStep):
+            self._grants.drop((letter.key, letter.order.step, letter.order.attempt))
         self._post(letter)
 
     @property
@@ -127,7 +137,7 @@ class Shard:
     def granted(self, key: Key, step: StepId, attempt: Attempt, worker: WorkerId, session: SessionId) -> None:
         now = self.around.clock.now()
         order = GrantStep(step=step, attempt=attempt, worker=worker, session=session, at=now)
-        self._grants.add(Letter(key, order))
+        self._grants.add((key, step, attempt), Letter(key, order))
 
     def lost(self, key: Key, step: StepId, attempt: Attempt, reason: str) -> None:
         order = LoseStep(step=step, attempt=attempt, reason=reason, at=self.around.clock.now())
