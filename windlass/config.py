@@ -28,6 +28,8 @@ class Config:
     idle_s: float = 30 * 60.0  # a run nobody spoke to for so long leaves memory
     live_max: int = 200_000  # runs in memory, over all shards
     snapshot_every: int = 100  # events
+    log_lines: int = 10_000  # that are kept of what an attempt prints; of a run ten times as many
+    log_bytes: int = 1024 * 1024
     examples: bool = False  # register the example workflows and run one
     log: LogFormat = "text"
     verbose: int = 0  # 1: what an operator looks for, 2: everything

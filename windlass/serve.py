@@ -30,11 +30,12 @@ import uvloop
 
 from windlass.config import Config
 from windlass.core.errors import WindlassError
+from windlass.core.log import Bounds
 from windlass.core.names import SessionId, WorkerId
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.surroundings import Settings
 from windlass.gateway.http import make_app, serve_http
-from windlass.journal import Store
+from windlass.journal import Store, StoreError
 from windlass.journal.sqlite import SqliteStore
 from windlass.worker.builtin import builtin_worker
 from windlass.worker.orphans import adopt_orphans
@@ -45,6 +46,7 @@ log = logging.getLogger(__name__)
 KINDS: Final = frozenset({"noop", "python", "shell", "http"})  # of steps, that the built-in worker runs
 GRACE_S: Final = 2.0  # for steps that run when the engine is asked to stop
 LOOK_S: Final = 0.01
+LAST_LINES_S: Final = 1.0  # for what steps printed at the very end
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AT_ONCE: Final = 130
 EVERYWHERE: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # and how to get there from here
@@ -77,7 +79,10 @@ def run(config: Config, environ: Mapping[str, str], welcome: Welcome) -> None:
     # The journal's threads need the interpreter for a moment only: do not make them wait 5 ms for it.
     sys.setswitchinterval(0.0005)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(config, environ, welcome))
+        try:
+            runner.run(_serve(config, environ, welcome))
+        except StoreError as error:  # full, read-only, or locked by another program, when it was to begin
+            raise _unusable(config, str(error)) from None
 
 
 async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -> None:
@@ -95,6 +100,7 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
                     await _welcome_until(stop, ready, welcome)
                 log.info("stopping")
                 await _let_end(worker)
+            await node.logbook.drain(LAST_LINES_S)
             holding.cancel()
     log.info("stopped")
 
@@ -108,12 +114,20 @@ async def _journal(config: Config) -> AsyncIterator[Store]:
         raise CannotStart(
             f"the data folder {config.data} cannot be made: {error.strerror}; {advice}"
         ) from None
-    store = await SqliteStore.open(config.journal)
+    try:
+        store = await SqliteStore.open(config.journal)
+    except OSError as error:
+        raise _unusable(config, error.strerror or str(error)) from None
     try:
         await _check_shards(store, config)
         yield store
     finally:
         await store.close()
+
+
+def _unusable(config: Config, reason: str) -> CannotStart:
+    advice = "mend that, or name another folder with --data"
+    return CannotStart(f"the journal {config.journal} cannot be written: {reason}; {advice}")
 
 
 async def _check_shards(store: Store, config: Config) -> None:
@@ -129,6 +143,7 @@ def _settings(config: Config) -> NodeSettings:
     return NodeSettings(
         shards=config.shards,
         retention_s=config.retention_s,
+        logs=_log_bounds(config),
         shard=Settings(
             idle_s=config.idle_s,
             live_max=max(1, config.live_max // config.shards),
@@ -136,6 +151,10 @@ def _settings(config: Config) -> NodeSettings:
             delete_on_snapshot=config.delete_on_snapshot,
         ),
     )
+
+
+def _log_bounds(config: Config) -> Bounds:
+    return Bounds(lines=config.log_lines, bytes=config.log_bytes)
 
 
 @contextlib.asynccontextmanager
@@ -152,6 +171,8 @@ async def _worker(config: Config, environ: Mapping[str, str], node: Node) -> Asy
         report=partial(node.report, ident),
         on_free=node.dispatcher.match,
         capabilities=KINDS | frozenset(config.capabilities),
+        on_printed=node.log,
+        log_bounds=_log_bounds(config),
     ) as worker:
         node.dispatcher.connect(worker)
         try:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.names import Key, run_key
-from windlass.journal import Fact, Group, RunRow, Snapshot, Store, StuckRow
+from windlass.journal import Fact, Group, LogLine, RunRow, Snapshot, Store, StuckRow
 from windlass.journal.memory import MemoryStore
 from windlass.journal.sqlite import SqliteStore
 
@@ -37,6 +37,14 @@ def facts(key: Key, seqs: Iterable[int]) -> list[Fact]:
 def row(ident: str, started_at: float = 1.0, *, namespace: str = "default", **fields: Any) -> RunRow:
     given = {"workflow": "nightly", "version": 1, "status": "running", **fields}
     return RunRow(key=run_key(ident, namespace), started_at=started_at, **given)
+
+
+def line(key: Key, n: int, text: str = "", *, step: str = "a") -> LogLine:
+    return LogLine(key, n, n / 3, step, 1, "stdout", text or f"line {n}")
+
+
+def lines(key: Key, numbers: Iterable[int], *, step: str = "a") -> list[LogLine]:
+    return [line(key, n, step=step) for n in numbers]
 
 
 def snapshot(key: Key, seq: int, text: str = "") -> Snapshot:

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.journal import ADAPTERS, Place, fact, facts, keep, row, snapshot, stuck
+from tests.journal import ADAPTERS, Place, fact, facts, keep, line, lines, row, snapshot, stuck
 from windlass.core.names import Key, run_key, workflow_key
-from windlass.journal import Document, Fact, Group, RunQuery, RunRow, Store, Stored, StoreRefused
+from windlass.journal import Document, Fact, Group, LogSize, RunQuery, RunRow, Store, Stored, StoreRefused
 
 A, B, C = run_key("a"), run_key("b"), run_key("c")
 EVERYTHING = 1_000_000
@@ -530,3 +530,76 @@ def test_a_journal_opened_again_has_everything_and_goes_on_counting(adapter: str
 async def test_closing_twice_does_nothing_more(store: Store) -> None:
     await store.close()
     await store.close()
+
+
+@on_every_journal
+async def test_lines_come_back_as_they_were_and_in_order(store: Store) -> None:
+    given = [line(A, n, text, step="ü") for n, text in ((1, "x"), (2, "日本"), (3, "a\nb\t\x1b[1m"))]
+    assert await keep(store, logs=given[:1])
+    assert await keep(store, logs=given[1:])
+    assert await store.logs(0, A, after=0, limit=10) == given
+    assert await store.logs(0, B, after=0, limit=10) == []
+    assert await store.logs(0, run_key("a", "other"), after=0, limit=10) == []
+
+
+@on_every_journal
+async def test_lines_are_read_in_pages_and_by_step(store: Store) -> None:
+    await keep(store, logs=[*lines(A, (1, 2, 5)), *lines(A, (3, 4, 6, 7), step="b")])
+    for after, limit, step, expected in (
+        (2, 3, None, [3, 4, 5]),
+        (0, 9, "b", [3, 4, 6, 7]),
+        (3, 2, "b", [4, 6]),
+        (0, 9, "c", []),
+    ):
+        found = await store.logs(0, A, after=after, limit=limit, step=step)
+        assert [one.n for one in found] == expected
+    assert [one.n for one in await store.last_logs(0, A, limit=3)] == [5, 6, 7]
+    assert [one.n for one in await store.last_logs(0, A, limit=2, step="a")] == [2, 5]
+
+
+@on_every_journal
+async def test_the_size_of_a_log_counts_bytes_and_ends_of_lines(store: Store) -> None:
+    assert await store.log_size(0, A) == LogSize(0, 0)
+    await keep(store, logs=[line(A, 1, "abc"), line(A, 2, "日"), line(B, 1, "x" * 9000)])
+    assert await store.log_size(0, A) == LogSize(2, 8)
+    assert await store.log_size(0, B) == LogSize(1, 9001)
+
+
+@on_every_journal
+async def test_a_line_that_exists_is_refused_and_so_is_what_came_with_it(store: Store) -> None:
+    await keep(store, logs=lines(A, (1, 2)))
+    for again in (lines(A, (2, 3)), lines(A, (3, 3))):
+        with pytest.raises(StoreRefused):
+            await keep(store, logs=again, facts=facts(A, [1]))
+    assert await store.log_size(0, A) == LogSize(2, 14)
+    assert await seqs(store, A) == []
+
+
+@on_every_journal
+async def test_lines_pass_the_fence(store: Store) -> None:
+    await store.claim([0])
+    assert not await keep(store, epoch=1, logs=lines(A, [1]))
+    assert await keep(store, epoch=2, logs=lines(A, [1]))
+
+
+@on_every_journal
+async def test_purging_a_run_deletes_its_lines_and_no_others(store: Store) -> None:
+    await keep(store, runs=[row("a"), row("b")], logs=[*lines(A, (1, 2)), *lines(B, [1])])
+    await keep(store, purged=[A])
+    assert await store.log_size(0, A) == LogSize(0, 0)
+    assert await store.logs(0, A, after=0, limit=9) == []
+    assert [one.n for one in await store.logs(0, B, after=0, limit=9)] == [1]
+
+
+@on_every_journal
+async def test_a_line_no_store_can_hold_is_refused(store: Store) -> None:
+    for bad in (line(A, 1, "\ud800"), line(A, 2**63, "x"), line(run_key("a\0"), 1, "x")):
+        with pytest.raises(StoreRefused):
+            await keep(store, logs=[bad])
+
+
+def test_lines_count_in_a_groups_size() -> None:
+    group = Group(shard=0, epoch=1, logs=lines(A, range(1, 11)))
+    assert not group.empty
+    assert group.rows == 10
+    assert group.size_bytes > 10 * len("line 1")

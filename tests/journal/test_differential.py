@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.journal import fact, row, snapshot, stuck
+from tests.journal import fact, line, row, snapshot, stuck
 from windlass.core import sharding
 from windlass.core.names import Key, run_key, workflow_key
-from windlass.journal import Document, Fact, Group, RunQuery, RunRow, Store, StoreRefused
+from windlass.journal import Document, Fact, Group, LogLine, RunQuery, RunRow, Store, StoreRefused
 from windlass.journal.memory import MemoryStore
 from windlass.journal.sqlite import SqliteStore
 
 SHARDS = 3
-OPERATIONS = 400
+OPERATIONS = 600
 NAMESPACES = ("default", "other")
 RUNS = [run_key(f"run-{n}", namespace) for n in range(12) for namespace in NAMESPACES]
 WORKFLOWS = [workflow_key(f"w{n}", namespace) for n in range(3) for namespace in NAMESPACES]
@@ -29,9 +29,10 @@ Question = Callable[[Store], Awaitable[Any]]
 # would show nothing.
 EXPECTED = {
     "claim", "load", "facts", "unsettled", "stuck", "document", "documents", "runs", "run", "count_runs",
-    "expired", "setting", "reopen", "commit", "fenced", "refused", "half fenced",
+    "logs", "last_logs", "log_size", "expired", "setting", "reopen", "commit", "fenced", "refused",
+    "half fenced",
     *(f"kept {kind}" for kind in (
-        "facts", "runs", "documents", "snapshots", "deletions", "stuck", "freed", "purged",
+        "facts", "runs", "documents", "snapshots", "logs", "deletions", "stuck", "freed", "purged",
     )),
 }  # fmt: skip
 
@@ -47,6 +48,7 @@ class Life:
         self.memory = MemoryStore()
         self.epochs = dict.fromkeys(range(SHARDS), 0)
         self.last: Counter[Key] = Counter()  # the number of each entity's last event
+        self.last_line: Counter[Key] = Counter()
         self.seen: Counter[str] = Counter()
 
     async def play(self) -> None:
@@ -97,9 +99,10 @@ class Life:
     def note(self, group: Group) -> None:
         for one in group.facts:
             self.last[one.key] = max(self.last[one.key], one.seq)
-        for kind in ("facts", "runs", "documents", "snapshots", "deletions", "stuck", "freed", "purged"):
-            if getattr(group, kind):
-                self.seen[f"kept {kind}"] += 1
+        for what in EXPECTED:
+            kept, _, kind = what.partition(" ")
+            if kept == "kept" and getattr(group, kind):
+                self.seen[what] += 1
 
     def group(self) -> Group:
         shard = self.chance.randrange(SHARDS)
@@ -114,6 +117,7 @@ class Life:
             runs=[self.row(key) for key in self.some(runs)],
             documents=[self.document(key) for key in self.some(workflows)],
             snapshots=[snapshot(key, self.chance.randint(0, 9)) for key in self.some(entities, 0.3)],
+            logs=[one for key in self.some(runs, 0.5) for one in self.lines(key)],
             deletions=[(key, self.chance.randint(0, 9)) for key in self.some(entities, 0.1)],
             stuck=[stuck(key, float(self.chance.randint(0, 5))) for key in self.some(entities, 0.2)],
             freed=self.some(entities, 0.2),
@@ -130,6 +134,13 @@ class Life:
         self.last[key] = first + self.chance.randint(0, 3)
         at = self.chance.random() * 1e9
         return [fact(key, seq, at=at, step="ü") for seq in range(first, self.last[key] + 1)]
+
+    def lines(self, key: Key) -> list[LogLine]:
+        again = self.chance.random() < 0.05
+        first = max(1, self.last_line[key] + 1 - again)
+        self.last_line[key] = first + self.chance.randint(0, 3)
+        step = self.chance.choice("ab")
+        return [line(key, n, "ü" * n, step=step) for n in range(first, self.last_line[key] + 1)]
 
     def row(self, key: Key) -> RunRow:
         status = self.chance.choice(STATUSES)
@@ -175,11 +186,15 @@ class Life:
         run, workflow = chance.choice(RUNS), chance.choice(WORKFLOWS)
         keys = chance.choices(RUNS + WORKFLOWS, k=number)
         query = self.query()
-        version = chance.choice([None, 1, 2, 3, 4])
+        version, step = chance.choice([None, 1, 2, 3, 4]), chance.choice([None, None, "a", "b"])
         of_run, of_workflow = shard_of(run), shard_of(workflow)
         questions: list[tuple[str, Question]] = [
             ("load", lambda store: store.load(shard, keys)),
             ("facts", lambda store: store.facts(of_run, run, after=number, limit=5)),
+            ("logs", lambda store: store.logs(of_run, run, after=number, limit=5, step=step)),
+            ("logs", lambda store: store.logs(of_run, run, after=0, limit=number, step=step)),
+            ("last_logs", lambda store: store.last_logs(of_run, run, limit=5, step=step)),
+            ("log_size", lambda store: store.log_size(of_run, run)),
             ("unsettled", lambda store: store.unsettled(shard)),
             ("stuck", lambda store: store.stuck(namespace)),
             ("document", lambda store: store.document(of_workflow, workflow, version)),

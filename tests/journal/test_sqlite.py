@@ -22,6 +22,7 @@ from windlass.core.sharding import hash32
 from windlass.journal import (
     Group,
     RunQuery,
+    RunRow,
     StoreBusy,
     Stored,
     StoreRefused,
@@ -527,18 +528,126 @@ def test_every_statement_goes_by_a_key_or_an_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", range(len(FILTERS) + 1))
-def test_every_list_of_runs_walks_one_index_and_sorts_nothing(size: int, tmp_path: Path) -> None:
+def test_every_list_of_runs_walks_an_index_and_sorts_nothing(size: int, tmp_path: Path) -> None:
     path = tmp_path / "windlass.db"
     filled(path)
+    exact = {"workflow": "workflow=?", "status": "status=?"}
     with closing(sqlite3.connect(path)) as cx:
         for names in itertools.combinations(FILTERS, size):
             query = RunQuery(**{name: FILTERS[name] for name in names})  # type: ignore[arg-type]
             lines = plan(cx, sqlite_rows.runs_statement(query)[0])
-            assert lines[0].startswith("SEARCH"), (names, lines)
             assert not walks(cx, lines), (names, lines)
-            exact = {"label": "value=?", "workflow": "workflow=?", "status": "status=?"}
-            wanted = [exact[name] for name in names if name in exact]
-            assert not wanted or any(one in lines[0] for one in wanted), (names, lines)
+            runs = [line for line in lines if line.startswith("SEARCH r USING") and "INDEX" in line]
+            labels = [line for line in lines if line.startswith("SEARCH l") and "id=?" not in line]
+            # By a label, or by the rest, or by whichever is the shorter.
+            assert bool(labels) == ("label" in names), (names, lines)
+            assert bool(runs) == ("label" not in names or bool({*names} & {*exact})), (names, lines)
+            assert all(exact[name] in line for name in names if name in exact for line in runs), (
+                names,
+                lines,
+            )
+            assert all("key=? AND value=?" in line for line in labels), (names, lines)
             # A page far down does not read the pages above it.
-            bounded = "started_at" in lines[0]
-            assert bounded or not {"started_after", "started_before", "after"} & {*names}, (names, lines)
+            if {"started_after", "started_before", "after"} & {*names}:
+                assert all("started_at" in line for line in runs + labels), (names, lines)
+
+
+def many(path: Path, rows: list[RunRow]) -> None:
+    """A journal with these rows, written at once."""
+
+    async def fill() -> None:
+        store = await SqliteStore.open(path)
+        await store.claim([0])
+        await keep(store, runs=rows)
+        await store.close()
+
+    asyncio.run(fill())
+
+
+LONG = {
+    "a rare status of a huge workflow": RunQuery(workflow="nightly", status="failed", limit=10),
+    "a status nobody has": RunQuery(workflow="nightly", status="paused", limit=10),
+    "a page far down before a moment": RunQuery(started_before=1e9, after=(50.0, "r00050"), limit=10),
+    "the same of a label": RunQuery(label=("team", "a"), started_before=1e9, after=(50.0, "x"), limit=10),
+    "a rare status of a common label": RunQuery(label=("team", "a"), status="failed", limit=10),
+    "a rare label of a common status": RunQuery(label=("who", "b"), status="succeeded", limit=10),
+    "a rare label of a huge workflow": RunQuery(label=("who", "b"), workflow="nightly", limit=10),
+}
+
+
+def test_no_list_reads_all_runs_to_find_a_few(tmp_path: Path) -> None:
+    # Given many runs that are nearly all alike
+    path, count = tmp_path / "windlass.db", 20_000
+    ends = {7: "failed", 9_000: "failed", 19_999: "failed"}
+    rows = [
+        row(
+            f"r{n:05}",
+            float(n),
+            status=ends.get(n, "succeeded"),
+            labels={"team": "a", "who": "b"} if n == 500 else {"team": "a"},
+        )
+        for n in range(count)
+    ]
+    many(path, rows)
+    with closing(sqlite3.connect(path)) as cx:
+        steps = 0
+
+        def step() -> int:
+            nonlocal steps
+            steps += 1
+            return 0
+
+        cx.set_progress_handler(step, 1)
+        cx.execute("SELECT count(*) FROM runs r WHERE error = ?", ("",)).fetchall()
+        assert steps > 4 * count, "a walk over all would be seen"
+        # When a few of them are asked for
+        for name, query in LONG.items():
+            steps = 0
+            found = cx.execute(*sqlite_rows.runs_statement(query)).fetchall()
+            # Then the others are not read, but for so many as are counted to choose the shorter way.
+            assert steps < 10 * sqlite_rows.FEW, (name, steps)
+            assert bool(found) == ("nobody" not in name), name
+
+
+@pytest.mark.parametrize("few", [0, 3, 1_000_000])
+def test_both_ways_to_find_labelled_runs_find_the_same(
+    few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a way that is always taken, or a border in the middle
+    monkeypatch.setattr(sqlite_rows, "FEW", few)
+    path = tmp_path / "windlass.db"
+    rows = [
+        row(
+            f"r{n % 7}{n}",
+            float(n // 2),
+            workflow=("w", "v")[n % 2],
+            status=("running", "failed")[n % 3 == 0],
+            labels={"k": "v"} if n % 5 else {},
+        )
+        for n in range(60)
+    ]
+    many(path, rows)
+    newest = sorted(rows, key=lambda one: (one.started_at, one.key.id), reverse=True)
+    names = ("workflow", "status", "started_after", "started_before", "after")
+    wide = {**FILTERS, "started_after": 3.0, "started_before": 26.0, "after": (20.0, "r3")}
+    with closing(sqlite3.connect(path)) as cx:
+        for size in range(len(names) + 1):
+            for chosen in itertools.combinations(names, size):
+                given = {name: wide[name] for name in chosen}
+                query = RunQuery(label=("k", "v"), limit=9, **given)  # type: ignore[arg-type]
+                # When runs with a label and more are asked for
+                found = cx.execute(*sqlite_rows.runs_statement(query)).fetchall()
+                # Then it is the newest of those that fit.
+                wanted = [one.key.id for one in newest if fits(one, query)][:9]
+                assert [one[1] for one in found] == wanted, chosen
+
+
+def fits(one: RunRow, query: RunQuery) -> bool:
+    return (
+        (query.label is None or query.label in one.labels.items())
+        and query.workflow in (None, one.workflow)
+        and query.status in (None, one.status)
+        and (query.started_after is None or one.started_at > query.started_after)
+        and (query.started_before is None or one.started_at < query.started_before)
+        and (query.after is None or (one.started_at, one.key.id) < query.after)
+    )

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import uvloop
 
+from windlass.core.log import Bounds, Line, Printed
 from windlass.core.names import Attempt, RunId, SessionId, StepId, WorkerId, WorkflowId
 from windlass.core.task import Failure, Outcome, Success, Task
 from windlass.worker.builtin import builtin_worker
-from windlass.worker.executors.python import Logs
 from windlass.worker.session import LocalWorker
 
 LOOPS: list[Callable[[], asyncio.AbstractEventLoop]] = [asyncio.new_event_loop, uvloop.new_event_loop]
@@ -56,7 +56,7 @@ def daemon(marker, then="end"):
 class Rig:
     def __init__(self, worker: LocalWorker, outcomes: dict[str, "asyncio.Future[Outcome]"]) -> None:
         self.worker = worker
-        self.logs: list[Logs] = []
+        self.told: list[tuple[Task, Printed]] = []  # what tasks printed, as it came
         self._outcomes = outcomes
 
     def start(self, task: Task) -> None:
@@ -70,6 +70,9 @@ class Rig:
     async def run(self, task: Task, within_s: float = 30.0) -> Outcome:
         self.start(task)
         return await self.outcome(task, within_s)
+
+    def lines(self, task: Task) -> list[Line]:
+        return [line for whose, printed in self.told if whose is task for line in printed.lines]
 
     async def value(self, task: Task, within_s: float = 30.0) -> Any:
         outcome = await self.run(task, within_s)
@@ -89,6 +92,7 @@ async def working(
     slots: int = 4,
     steps: str = STEPS,
     report: Callable[[Task, Outcome, float], Awaitable[None]] | None = None,
+    log_bounds: Bounds | None = None,
 ) -> AsyncIterator[Rig]:
     """A worker whose Python steps are in `folder`/steps.py; what it reports is waiting in the rig."""
     (folder / "steps.py").write_text(steps)
@@ -97,7 +101,7 @@ async def working(
     async def keep(task: Task, outcome: Outcome, _started_at: float) -> None:
         outcomes[task.step].set_result(outcome)
 
-    logs: list[Logs] = []
+    told: list[tuple[Task, Printed]] = []
     async with builtin_worker(
         id=WorkerId("w1"),
         session=SessionId("s1"),
@@ -106,10 +110,11 @@ async def working(
         data=folder,
         environ=os.environ,
         report=report or keep,
-        on_logs=lambda _, got: logs.append(got),
+        on_printed=lambda task, printed: told.append((task, printed)),
+        log_bounds=log_bounds or Bounds(),
     ) as worker:
         rig = Rig(worker, outcomes)
-        rig.logs = logs
+        rig.told = told
         yield rig
 
 

@@ -40,6 +40,7 @@ class Batch:
         self.purged: list[Key] = []
         self.stranded: list[StuckRow] = []
         self.rows: list[RunRow] = []
+        self.known: dict[Key, RunRow] = {}  # as they are on disk, of those to be set aside or freed
 
     def touch(self, live: Live) -> Touched:
         touched = self.touched.get(live.key)

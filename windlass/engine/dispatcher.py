@@ -9,15 +9,18 @@ run asks again. A task is known by its name (run, step, attempt), so asking twic
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 from windlass.core.errors import Refused
+from windlass.core.explain import Outside, TaskSeen, WorkerSeen
 from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId
 from windlass.core.task import Task, TaskName
 
 STALE_MIN: Final = 1_000
+SEEN_MAX: Final = 100  # tasks of one run that `outlook` tells about
 
 
 class Worker(Protocol):
@@ -63,6 +66,7 @@ class Entry:
     attempt: Attempt
     owner: Owner
     requires: frozenset[str]
+    rank: tuple[int, int]  # the smallest goes first: by priority, then by age
     state: Literal["queued", "held", "reported", "gone"] = "queued"
     worker: Worker | None = None
 
@@ -107,12 +111,12 @@ class Dispatcher:
             if known.state == "held" and known.worker is not None:  # the grant was never recorded
                 owner.granted(key, step, attempt, known.worker.id, known.worker.session)
             return
-        entry = Entry(key, step, attempt, owner, frozenset(requires))
+        self._count += 1
+        entry = Entry(key, step, attempt, owner, frozenset(requires), (-priority, self._count))
         self._entries[entry.name] = entry
         self._by_run.setdefault(key, {})[entry.name] = entry
-        self._count += 1
         self.tally.offered += 1
-        heapq.heappush(self._queues.setdefault(entry.requires, []), (-priority, self._count, entry))
+        heapq.heappush(self._queues.setdefault(entry.requires, []), (*entry.rank, entry))
         self.match()
 
     def watch(
@@ -179,6 +183,39 @@ class Dispatcher:
     @property
     def held(self) -> int:
         return sum(1 for entry in self._entries.values() if entry.state == "held")
+
+    def outlook(self, key: Key) -> Outside:
+        """What the tasks of a run wait for. Looks, and changes nothing."""
+        of_run = heapq.nsmallest(SEEN_MAX, self._by_run.get(key, {}).values(), key=lambda entry: entry.rank)
+        first = next((entry for entry in of_run if entry.state == "queued"), None)
+        tasks = {
+            entry.step: TaskSeen(
+                held=entry.state != "queued",
+                worker="" if entry.worker is None else entry.worker.id,
+                ahead=self._ahead(entry) if entry is first else None,
+            )
+            for entry in of_run
+        }
+        held = Counter(
+            entry.worker.session
+            for entry in self._entries.values()
+            if entry.state == "held" and entry.worker is not None
+        )
+        workers = tuple(
+            WorkerSeen(worker.id, worker.capabilities, max(0, worker.free), held[session])
+            for session, worker in self._workers.items()
+        )
+        return Outside(tasks, workers)
+
+    def _ahead(self, entry: Entry) -> int:
+        """How many tasks that wait go first to a worker that could run this one."""
+        fitting = [w.capabilities for w in self._workers.values() if entry.requires <= w.capabilities]
+        return sum(
+            other.state == "queued" and other.rank < entry.rank
+            for requires, queue in self._queues.items()
+            if any(requires <= offered for offered in fitting)
+            for _, _, other in queue
+        )
 
     def match(self) -> None:
         """Hand out tasks until nobody fits. Called when a task is offered and when a slot comes free."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Self
 
 from windlass.core.events import AnyEvent
 from windlass.core.names import Key
@@ -26,7 +26,7 @@ class Follower:
         self.key = key
         self.news: asyncio.Queue[News] = asyncio.Queue(QUEUE_MAX)
 
-    def __enter__(self) -> Follower:
+    def __enter__(self) -> Self:
         self._followers.add(self)
         return self
 
@@ -62,6 +62,11 @@ class Followers:
         for follower in self._by_key.get(key, ()):
             for seq, event in enumerate(events, first_seq):
                 follower.hear((seq, event))
+
+    def hint(self, key: Key) -> None:
+        """There is news of this one: read the journal."""
+        for follower in self._by_key.get(key, ()):
+            follower.hear(GAP)
 
     def gap(self, concerns: Callable[[Key], bool]) -> None:
         for key, those in self._by_key.items():

@@ -123,7 +123,8 @@ class Memory:
             self._post(Letter(key, Strand(text)))
             return Unavailable(f"{key.id} is being set aside after {text}")
         log.warning("entity failed and will be restarted", extra={"entity": key.text(), "error": text})
-        self.arm(key, until)
+        if key.kind == "run":  # a workflow has nothing to do by itself: it is read at the next command
+            self.arm(key, until)
         return Unavailable(f"{key.id} is being restarted after {text}", retry_after_s=until - now)
 
     def healed(self, key: Key) -> None:

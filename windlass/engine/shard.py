@@ -28,7 +28,16 @@ from windlass.core.commands import (
     RunCommand,
     StartRun,
 )
-from windlass.core.errors import Moved, NotFound, Overloaded, Refused, Stuck, Unknown, WindlassError
+from windlass.core.errors import (
+    Moved,
+    NotFound,
+    Overloaded,
+    Refused,
+    Stuck,
+    Unavailable,
+    Unknown,
+    WindlassError,
+)
 from windlass.core.events import AnyEvent
 from windlass.core.names import Attempt, Key, RunId, SessionId, StepId, WorkerId
 from windlass.core.run_state import Run
@@ -103,6 +112,11 @@ class Shard:
         room = self.around.settings.inbox_max
         if isinstance(letter.order, StartRun | DefineWorkflow):
             room //= 2  # what finishes work goes first
+            busy = self.around.journal.tally.busy
+            if busy:
+                # Held back until it passes, nobody could say in time whether it was kept.
+                text = f"the journal cannot be written now: {busy}"
+                raise Unavailable(f"{text}; nothing was done, try again when /health/ready says so")
         if len(self._inbox) >= room and not letter.finishes_work:
             raise Overloaded(f"{len(self._inbox)} requests are waiting already; try again in a second")
         if isinstance(letter.order, FinishStep):
@@ -178,8 +192,8 @@ class Shard:
             raise
 
     async def _settle(self, letters: list[Letter]) -> None:
-        found = await self._find(letters)
         batch = Batch()
+        found = await self._find(letters, batch)
         for letter in letters:
             self._decide(batch, letter, found, alone=len(letters) == 1)
         group = batch.group(self.number, self.epoch)
@@ -210,20 +224,20 @@ class Shard:
         self._memory.snapshots.kept()
         return True
 
-    async def _find(self, letters: list[Letter]) -> dict[Key, Found]:
+    async def _find(self, letters: list[Letter], batch: Batch) -> dict[Key, Found]:
         """Bring into memory what the letters concern, as far as it exists."""
         wanted: dict[Key, None] = {}
-        rows: dict[Key, RunRow | None] = {}
         for letter in letters:
-            order = letter.order
-            if letter.key in self._memory or isinstance(order, Sleep):
+            key, order = letter.key, letter.order
+            if isinstance(order, Strand | Free) and key.kind == "run":
+                row = await self.around.store.run(self.number, key)
+                if row is not None:
+                    batch.known[key] = row
+            if key in self._memory or isinstance(order, Sleep | Strand):
                 continue
-            if isinstance(order, Strand | Free):
-                rows[letter.key] = await self.around.store.run(self.number, letter.key)
-            elif not (isinstance(order, StartRun) and order.fresh):
-                wanted[letter.key] = None
+            if not (isinstance(order, StartRun) and order.fresh):
+                wanted[key] = None
         found = await self._memory.read(list(wanted)) if wanted else {}
-        found.update((key, stored) for key, stored in rows.items() if stored is not None)
         for letter in letters:
             if isinstance(letter.order, StartRun) and letter.key not in self._memory:
                 failure = await self._know(letter.key.namespace, letter.order)
@@ -275,17 +289,22 @@ class Shard:
                     self._put_to_sleep(batch, live)
                 letter.answer = Reply(0, "asleep")
             case Strand(error=error):
+                if live is not None:  # somebody wrote to it meanwhile, and so it was read once more
+                    self._memory.forget(key)
+                    batch.drop(key)
                 batch.stranded.append(StuckRow(key=key, since=self.around.clock.now(), error=error))
-                if isinstance(found, RunRow):
-                    batch.rows.append(msgspec.structs.replace(found, status="stuck", error=error))
+                if key in batch.known:
+                    batch.rows.append(msgspec.structs.replace(batch.known[key], status="stuck", error=error))
                 letter.answer = Reply(0, "stuck")
             case Free():
+                if not isinstance(found, StuckRow):
+                    raise _not_stuck(key, live, found)
                 batch.freed.append(key)
-                if isinstance(found, RunRow):
-                    batch.rows.append(msgspec.structs.replace(found, status="running", error=""))
+                if key in batch.known:
+                    batch.rows.append(msgspec.structs.replace(batch.known[key], status="running", error=""))
                 letter.answer = Reply(0, "freed")
             case Refresh():
-                if live is not None:
+                if live is not None and isinstance(live.entity, Run):
                     batch.rows.append(row(live))
                 letter.answer = Reply(0, "refreshed")
             case Purge():
@@ -343,9 +362,11 @@ class Shard:
                 raise NotFound(f"there is no {letter.key.kind} {letter.key.id}")
 
     def _put_to_sleep(self, batch: Batch, live: Live) -> None:
-        if live.key in batch.touched or not isinstance(live.entity, Run):
+        if live.key in batch.touched:
             return
-        if run_core.may_sleep(live.entity):
+        if not isinstance(live.entity, Run):
+            self._memory.forget(live.key)  # it was read for a command that changed nothing
+        elif run_core.may_sleep(live.entity):
             batch.touch(live).sleeps = True
         elif live.entity.counts["queued"] == 0:
             self._memory.forget(live.key)  # only what runs is out: its result brings the run back
@@ -368,7 +389,8 @@ class Shard:
             self.around.followers.gap(stuck.key.__eq__)  # no event tells it
         for key in batch.freed:
             self._memory.healed(key)
-            self._post(Letter(key, Refresh()))
+            if key.kind == "run":  # a workflow is read when somebody writes to it
+                self._post(Letter(key, Refresh()))
         if len(self._memory) > self.around.settings.live_max and self._swept_at + 1.0 <= now:
             self.sweep()
 
@@ -395,6 +417,14 @@ class Shard:
     def _ask_again(self, live: Live) -> None:
         """The entity was read: what the outside owed it, it still owes."""
         carry_out(self.around.dispatcher, self, live, effects_owed(live))
+
+
+def _not_stuck(key: Key, live: Live | None, found: Found | None) -> Exception:
+    if isinstance(found, Exception):
+        return found
+    if live is None and found is None:
+        return NotFound(f"there is no {key.kind} {key.id}")
+    return Refused(f"{key.kind} {key.id} is not stuck")
 
 
 def _absent(key: Key, found: Found | None) -> Reply:

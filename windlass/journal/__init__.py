@@ -8,7 +8,7 @@ below `Store`: everything above runs in the simulator.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -70,6 +70,25 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     deleted: bool = False
 
 
+class LogLine(msgspec.Struct, frozen=True, gc=False):
+    """One line that a step of a run printed."""
+
+    key: Key
+    n: int  # 1, 2, 3 … per run, without gaps
+    at: float
+    step: str
+    attempt: int
+    stream: str
+    text: str
+
+
+class LogSize(NamedTuple):
+    """How much is kept of what a run printed."""
+
+    lines: int = 0
+    bytes: int = 0  # ends of lines included
+
+
 class StuckRow(msgspec.Struct, frozen=True, kw_only=True):
     """An entity that cannot go on until somebody mends the cause and frees it."""
 
@@ -88,30 +107,32 @@ class Group(msgspec.Struct, kw_only=True):
     documents: list[Document] = msgspec.field(default_factory=list)  # inserted or replaced
     snapshots: list[Snapshot] = msgspec.field(default_factory=list)
     deletions: list[tuple[Key, int]] = msgspec.field(default_factory=list)  # events with seq <= n
+    logs: list[LogLine] = msgspec.field(default_factory=list)
     stuck: list[StuckRow] = msgspec.field(default_factory=list)  # inserted or replaced
     freed: list[Key] = msgspec.field(default_factory=list)  # stuck no longer
-    # Runs whose events and snapshots go; their row becomes a stub (purged, no labels lost).
+    # Runs whose events, snapshots and logs go; their row becomes a stub (purged, no labels lost).
     purged: list[Key] = msgspec.field(default_factory=list)
 
     @property
     def empty(self) -> bool:
         return not (
             self.facts or self.runs or self.documents or self.snapshots
-            or self.deletions or self.stuck or self.freed or self.purged
+            or self.logs or self.deletions or self.stuck or self.freed or self.purged
         )  # fmt: skip
 
     @property
     def rows(self) -> int:
         return (
             len(self.facts) + len(self.runs) + len(self.documents) + len(self.snapshots)
-            + len(self.deletions) + len(self.stuck) + len(self.freed) + len(self.purged)
+            + len(self.logs) + len(self.deletions) + len(self.stuck) + len(self.freed) + len(self.purged)
         )  # fmt: skip
 
     @property
     def size_bytes(self) -> int:
         return (
-            sum(len(f.body) for f in self.facts) + sum(len(s.body) for s in self.snapshots) + 200 * self.rows
-        )
+            sum(len(f.body) for f in self.facts) + sum(len(s.body) for s in self.snapshots)
+            + sum(len(line.text) for line in self.logs) + 200 * self.rows
+        )  # fmt: skip
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -163,7 +184,7 @@ class Store(Protocol):
 
         True: kept. False: fenced, its epoch is no longer the shard's; nothing of that group was kept, the
         others are unaffected. Raises StoreRefused or StoreBusy (nothing of any group was kept) or
-        StoreUnknown. A fact whose (entity, seq) exists is StoreRefused.
+        StoreUnknown. A fact whose (entity, seq) exists, or a line whose (run, n) does, is StoreRefused.
         """
 
     async def load(self, shard: int, keys: Sequence[Key]) -> list[Stored]:
@@ -174,6 +195,17 @@ class Store(Protocol):
 
     async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
         """The newest events of one entity, in order."""
+
+    async def logs(
+        self, shard: int, key: Key, *, after: int, limit: int, step: str | None = None
+    ) -> list[LogLine]:
+        """Lines of a run (or of one step of it) with n > after, in order."""
+
+    async def last_logs(self, shard: int, key: Key, *, limit: int, step: str | None = None) -> list[LogLine]:
+        """The newest lines of a run, or of one step of it, in order."""
+
+    async def log_size(self, shard: int, key: Key) -> LogSize:
+        """How much is kept of what the run printed; `lines` is also the number of the last line."""
 
     async def unsettled(self, shard: int) -> list[RunRow]:
         """Rows of runs that are not settled and not stuck."""

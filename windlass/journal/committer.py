@@ -35,7 +35,7 @@ class Tally:
     seconds: float = 0.0
     refused: int = 0
     unknown: int = 0
-    busy: bool = False
+    busy: str = ""  # why nothing can be written now; empty when it can
 
 
 class Committer:
@@ -106,13 +106,13 @@ class Committer:
             except StoreBusy as error:
                 if not self.tally.busy:
                     log.error("the journal cannot be written; waiting", extra={"error": str(error)})
-                self.tally.busy = True
+                self.tally.busy = str(error) or "busy"
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, BUSY_WAIT_MAX_S)
                 continue
             if self.tally.busy:
                 log.info("the journal can be written again")
-                self.tally.busy = False
+                self.tally.busy = ""
             self.tally.commits += 1
             self.tally.groups += len(groups)
             self.tally.rows += sum(group.rows for group in groups)

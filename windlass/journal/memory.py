@@ -14,8 +14,21 @@ from typing import Final
 
 import msgspec
 
+from windlass.core.log import size_bytes
 from windlass.core.names import Key
-from windlass.journal import Document, Fact, Group, RunQuery, RunRow, Snapshot, Stored, StoreRefused, StuckRow
+from windlass.journal import (
+    Document,
+    Fact,
+    Group,
+    LogLine,
+    LogSize,
+    RunQuery,
+    RunRow,
+    Snapshot,
+    Stored,
+    StoreRefused,
+    StuckRow,
+)
 
 SNAPSHOTS_KEPT: Final = 2
 _LARGEST: Final = 2**63 - 1
@@ -28,6 +41,7 @@ class _Shard:
     snapshots: dict[Key, list[Snapshot]] = field(default_factory=dict)  # oldest first
     runs: dict[Key, RunRow] = field(default_factory=dict)
     documents: dict[Key, dict[int, Document]] = field(default_factory=dict)
+    logs: defaultdict[Key, dict[int, LogLine]] = field(default_factory=lambda: defaultdict(dict))
     stuck: dict[Key, StuckRow] = field(default_factory=dict)
 
 
@@ -48,6 +62,7 @@ class MemoryStore:
         for group in kept:
             _check(group)
         self._refuse_duplicates(kept)
+        self._refuse_repeated_lines(kept)
         for group in kept:
             _keep(self._shards[group.shard], group)
         return outcomes
@@ -60,6 +75,18 @@ class MemoryStore:
 
     async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
         return _in_order(self._shards[shard], key, 0)[-limit:]
+
+    async def logs(
+        self, shard: int, key: Key, *, after: int, limit: int, step: str | None = None
+    ) -> list[LogLine]:
+        return _lines(self._shards[shard], key, after, step)[:limit]
+
+    async def last_logs(self, shard: int, key: Key, *, limit: int, step: str | None = None) -> list[LogLine]:
+        return _lines(self._shards[shard], key, 0, step)[-limit:]
+
+    async def log_size(self, shard: int, key: Key) -> LogSize:
+        lines = self._shards[shard].logs.get(key, {})
+        return LogSize(max(lines, default=0), sum(size_bytes(line.text) for line in lines.values()))
 
     async def unsettled(self, shard: int) -> list[RunRow]:
         here = self._shards[shard]
@@ -147,6 +174,18 @@ class MemoryStore:
                 cleared[place] = max(upto, cleared.get(place, upto))
                 fresh[place] = {seq for seq in fresh[place] if seq > upto}
 
+    def _refuse_repeated_lines(self, groups: Iterable[Group]) -> None:
+        known: dict[tuple[int, Key], set[int]] = {}
+        for group in groups:
+            for line in group.logs:
+                place = (group.shard, line.key)
+                if place not in known:
+                    known[place] = set(self._shards[group.shard].logs.get(line.key, ()))
+                if line.n in known[place]:
+                    raise StoreRefused(f"{line.key.text()} has a line {line.n} already")
+                known[place].add(line.n)
+            known |= {(group.shard, key): set() for key in group.purged}
+
 
 def _keep(here: _Shard, group: Group) -> None:
     for fact in group.facts:
@@ -159,6 +198,8 @@ def _keep(here: _Shard, group: Group) -> None:
         others = [old for old in here.snapshots.get(snapshot.key, []) if old.seq != snapshot.seq]
         in_order = sorted([*others, snapshot], key=lambda kept: kept.seq)
         here.snapshots[snapshot.key] = in_order[-SNAPSHOTS_KEPT:]
+    for line in group.logs:
+        here.logs[line.key][line.n] = line
     for stuck in group.stuck:
         here.stuck[stuck.key] = stuck
     for key, upto in group.deletions:
@@ -168,12 +209,18 @@ def _keep(here: _Shard, group: Group) -> None:
     for key in group.purged:
         here.facts.pop(key, None)
         here.snapshots.pop(key, None)
+        here.logs.pop(key, None)
         if key in here.runs:
             here.runs[key] = msgspec.structs.replace(here.runs[key], purged=True)
 
 
 def _in_order(here: _Shard, key: Key, after: int) -> list[Fact]:
     return [fact for seq, fact in sorted(here.facts.get(key, {}).items()) if seq > after]
+
+
+def _lines(here: _Shard, key: Key, after: int, step: str | None) -> list[LogLine]:
+    kept = sorted(here.logs.get(key, {}).items())
+    return [line for n, line in kept if n > after and (step is None or line.step == step)]
 
 
 def _matches(row: RunRow, query: RunQuery) -> bool:
@@ -210,6 +257,10 @@ def _check(group: Group) -> None:
             _check_key(snapshot.key)
             _check_body(snapshot.body)
             _check_numbers(snapshot.seq, snapshot.version)
+        for line in group.logs:
+            _check_key(line.key)
+            _check_text(line.step, line.stream, line.text)
+            _check_numbers(line.n, line.attempt, line.at)
         for stuck in group.stuck:
             _check_key(stuck.key)
             _check_text(stuck.error)

@@ -26,6 +26,8 @@ from windlass.journal import (
     Document,
     Fact,
     Group,
+    LogLine,
+    LogSize,
     RunQuery,
     RunRow,
     StoreBusy,
@@ -124,6 +126,20 @@ class SqliteStore:
     async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
         found = await self._rows(rows.LAST_FACTS, (shard, key.text(), limit))
         return [Fact(key, *row) for row in reversed(found)]
+
+    async def logs(
+        self, shard: int, key: Key, *, after: int, limit: int, step: str | None = None
+    ) -> list[LogLine]:
+        found = await self._rows(rows.LOGS, (shard, key.namespace, key.id, after, step, limit))
+        return [LogLine(key, *row) for row in found]
+
+    async def last_logs(self, shard: int, key: Key, *, limit: int, step: str | None = None) -> list[LogLine]:
+        found = await self._rows(rows.LAST_LOGS, (shard, key.namespace, key.id, step, limit))
+        return [LogLine(key, *row) for row in reversed(found)]
+
+    async def log_size(self, shard: int, key: Key) -> LogSize:
+        found = await self._rows(rows.LOG_SIZE, (shard, key.namespace, key.id))
+        return LogSize(*found[0])
 
     async def unsettled(self, shard: int) -> list[RunRow]:
         return [rows.run(row) for row in await self._rows(rows.UNSETTLED, (shard,))]
@@ -228,7 +244,7 @@ class SqliteStore:
         self._reader = None
 
     def _begin(self) -> None:
-        self._lock = _lock(self._path)
+        self._lock = take_lock(self._path)
         self._writer = _open(self._path)
 
     def _end(self) -> Future[None]:
@@ -297,7 +313,7 @@ def _connect(path: Path, *, mode: str) -> Connection:
     )
 
 
-def _lock(path: Path) -> int:
+def take_lock(path: Path) -> int:
     """The lock that only one process can hold. It goes with the process, however that ends."""
     try:
         fd = os.open(f"{path.resolve()}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -315,8 +331,11 @@ def _lock(path: Path) -> int:
     except OSError as error:
         os.close(fd)
         raise JournalUnusable(f"cannot lock the journal {path}: {error.strerror}; {ELSEWHERE}") from error
-    os.truncate(fd, 0)
-    os.pwrite(fd, f"{os.getpid()}\n{datetime.now():%Y-%m-%d %H:%M:%S}\n".encode(), 0)
+    with suppress(
+        OSError
+    ):  # only a courtesy to whoever finds it taken: a full disk is no reason not to start
+        os.truncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n{datetime.now():%Y-%m-%d %H:%M:%S}\n".encode(), 0)
     return fd
 
 

@@ -84,6 +84,7 @@ REPLACE_DOCUMENTS: Final = _Insert(
     how="OR REPLACE",
 )
 REPLACE_SNAPSHOTS: Final = _Insert("snapshots", "shard, entity, seq, hash, version, body", how="OR REPLACE")
+INSERT_LOGS: Final = _Insert("logs", "shard, namespace, id, n, at, step, attempt, stream, text")
 REPLACE_STUCK: Final = _Insert("stuck", "shard, entity, hash, namespace, since, error", how="OR REPLACE")
 
 CLAIM: Final = """
@@ -105,6 +106,9 @@ PURGE_EVENTS: Final = "DELETE FROM events WHERE shard = ? AND entity IN (SELECT 
 PURGE_SNAPSHOTS: Final = (
     "DELETE FROM snapshots WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
 )
+PURGE_LOGS: Final = """
+    DELETE FROM logs
+    WHERE shard = ? AND (namespace, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"""
 PURGE_RUNS: Final = """
     UPDATE runs SET purged = 1
     WHERE shard = ? AND (namespace, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"""
@@ -129,6 +133,17 @@ FACTS: Final = """
 LAST_FACTS: Final = """
     SELECT seq, at, type, version, CAST(body AS BLOB) FROM events
     WHERE shard = ? AND entity = ? ORDER BY seq DESC LIMIT ?"""
+LOGS: Final = """
+    SELECT n, at, step, attempt, stream, text FROM logs
+    WHERE shard = ?1 AND namespace = ?2 AND id = ?3 AND n > ?4 AND (?5 IS NULL OR step = ?5)
+    ORDER BY n LIMIT ?6"""
+LAST_LOGS: Final = """
+    SELECT n, at, step, attempt, stream, text FROM logs
+    WHERE shard = ?1 AND namespace = ?2 AND id = ?3 AND (?4 IS NULL OR step = ?4)
+    ORDER BY n DESC LIMIT ?5"""
+LOG_SIZE: Final = """
+    SELECT coalesce(max(n), 0), coalesce(sum(length(CAST(text AS BLOB)) + 1), 0) FROM logs
+    WHERE shard = ? AND namespace = ? AND id = ?"""
 UNSETTLED: Final = f"""
     SELECT {_RUN_VALUES} FROM runs r WHERE r.shard = ? AND r.settled = 0 AND NOT EXISTS (
       SELECT 1 FROM stuck s WHERE s.shard = r.shard AND s.entity = 'run/' || r.namespace || '/' || r.id)
@@ -148,6 +163,11 @@ DOCUMENTS: Final = f"""
       WHERE n.shard = d.shard AND n.namespace = d.namespace AND n.id = d.id)
     ORDER BY d.id"""
 RUN: Final = f"SELECT {_RUN_VALUES} FROM runs r WHERE r.shard = ? AND r.namespace = ? AND r.id = ?"
+FEW: Final = 5_000  # runs that are looked at one by one in a few ms
+_LABELLED: Final = "labels l CROSS JOIN runs r ON r.shard = l.shard AND r.id = l.id"
+_HAS_LABEL: Final = """EXISTS (
+      SELECT 1 FROM labels l WHERE l.namespace = ? AND l.key = ? AND l.value = ?
+        AND l.started_at = r.started_at AND l.id = r.id AND l.shard = r.shard)"""
 COUNT_RUNS: Final = """
     SELECT count(*) FROM (SELECT 1 FROM runs WHERE namespace = ? AND workflow = ? LIMIT ?)"""
 EXPIRED: Final = """
@@ -159,26 +179,50 @@ def runs_statement(query: RunQuery) -> tuple[str, list[Any]]:
     """The statement for this query, and its values. Every combination walks one index, newest first."""
     # Named, because many conditions on the time lead the planner to the index that has nothing else.
     index = "runs_newest" if query.status is None else "runs_by_status"
-    index = index if query.workflow is None else "runs_of_workflow"
-    source, t = f"runs r INDEXED BY {index}", "r"
+    if query.workflow is not None:
+        index = "runs_of_workflow" if query.status is None else "runs_of_workflow_by_status"
+    runs = f"runs r INDEXED BY {index}"
+    where, values = _conditions(query, "r")
+    if query.label is None:
+        return f"{_newest(runs, where, 'r')} LIMIT ?", [*values, query.limit]
+    label = (query.namespace, *query.label)
+    by_label, label_values = _conditions(query, "l")
+    walk = _newest(_LABELLED, f"l.namespace = ? AND l.key = ? AND l.value = ? AND {by_label}", "l")
+    if query.workflow is None and query.status is None:
+        return f"{walk} LIMIT ?", [*label, *label_values, query.limit]
+    # Either may be the rare one, and the other that of a million runs. So it is counted, up to a point, and
+    # one of the two walks has no steps.
+    few = f"SELECT count(*) < {FEW} AS so FROM (SELECT 1 FROM {runs} WHERE {where} LIMIT {FEW})"
+    other = _newest(runs, f"{where} AND {_HAS_LABEL}", "r")
+    sql = f"""
+        WITH few AS MATERIALIZED ({few})
+        SELECT * FROM ({walk} LIMIT ? * (SELECT NOT so FROM few))
+        UNION ALL SELECT * FROM ({other} LIMIT ? * (SELECT so FROM few))"""
+    return sql, [*values, *label, *label_values, query.limit, *values, *label, query.limit]
+
+
+def _newest(source: str, where: str, t: str) -> str:
+    return f"SELECT {_RUN_VALUES} FROM {source} WHERE {where} ORDER BY {t}.started_at DESC, {t}.id DESC"
+
+
+def _conditions(query: RunQuery, t: str) -> tuple[str, list[Any]]:
+    """All but the label; `t` is the table by whose times the runs are walked."""
     where: list[tuple[str, tuple[Any, ...]]] = [("r.namespace = ?", (query.namespace,))]
-    if query.label is not None:
-        source, t = "labels l CROSS JOIN runs r ON r.shard = l.shard AND r.id = l.id", "l"
-        where.append(("l.namespace = ? AND l.key = ? AND l.value = ?", (query.namespace, *query.label)))
     if query.workflow is not None:
         where.append(("r.workflow = ?", (query.workflow,)))
     if query.status is not None:
         where.append(("r.status = ?", (query.status,)))
     if query.started_after is not None:
         where.append((f"{t}.started_at > ?", (query.started_after,)))
-    if query.started_before is not None:
-        where.append((f"{t}.started_at < ?", (query.started_before,)))
-    if query.after is not None:
-        where.append((f"({t}.started_at, {t}.id) < (?, ?)", query.after))
-    conditions = " AND ".join(condition for condition, _ in where)
-    order = f"ORDER BY {t}.started_at DESC, {t}.id DESC LIMIT ?"
-    values = [value for _, given in where for value in given]
-    return f"SELECT {_RUN_VALUES} FROM {source} WHERE {conditions} {order}", [*values, query.limit]
+    before, after = query.started_before, query.after
+    if before is not None and after is not None:
+        # One follows from the other. With both, the index would be entered at the wrong one.
+        before, after = (before, None) if before <= after[0] else (None, after)
+    if before is not None:
+        where.append((f"{t}.started_at < ?", (before,)))
+    if after is not None:
+        where.append((f"({t}.started_at, {t}.id) < (?, ?)", after))
+    return " AND ".join(condition for condition, _ in where), [value for _, given in where for value in given]
 
 
 def keep(cx: Connection, groups: Sequence[Group]) -> list[bool]:
@@ -302,6 +346,7 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
     runs: list[tuple[int, RunRow]] = []
     documents: list[Any] = []
     snapshots: list[Any] = []
+    logs: list[Any] = []
     stuck_rows: list[Any] = []
     for group in wave:
         shard = group.shard
@@ -325,11 +370,18 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
             documents += (d.body.decode(), d.at, d.created_at, int(d.deleted))
         for s in group.snapshots:
             snapshots += (shard, _entity(s.key), s.seq, hash32(s.key.id), s.version, s.body.decode())
+        for key in {line.key for line in group.logs}:
+            _entity(key)
+        for line in group.logs:
+            key = line.key
+            logs += (shard, key.namespace, key.id, line.n, line.at, line.step, line.attempt)
+            logs += (line.stream, line.text)
         for w in group.stuck:
             stuck_rows += (shard, _entity(w.key), hash32(w.key.id), w.key.namespace, w.since, w.error)
     INSERT_EVENTS.run(cx, facts)
     REPLACE_DOCUMENTS.run(cx, documents)
     REPLACE_SNAPSHOTS.run(cx, snapshots)
+    INSERT_LOGS.run(cx, logs)
     REPLACE_STUCK.run(cx, stuck_rows)
     if runs:
         _upsert_runs(cx, runs)
@@ -374,4 +426,5 @@ def _remove(cx: Connection, group: Group) -> None:
         cx.execute(PURGE_EVENTS, (group.shard, entities))
         cx.execute(PURGE_SNAPSHOTS, (group.shard, entities))
         ids = as_json([(key.namespace, key.id) for key in group.purged if key.kind == "run"])
+        cx.execute(PURGE_LOGS, (group.shard, ids))
         cx.execute(PURGE_RUNS, (group.shard, ids))

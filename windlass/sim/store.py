@@ -11,6 +11,8 @@ from windlass.journal import (
     Document,
     Fact,
     Group,
+    LogLine,
+    LogSize,
     RunQuery,
     RunRow,
     Store,
@@ -83,6 +85,17 @@ class FaultyStore:
 
     async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
         return await self._disk.last_facts(shard, key, limit=limit)
+
+    async def logs(
+        self, shard: int, key: Key, *, after: int, limit: int, step: str | None = None
+    ) -> list[LogLine]:
+        return await self._disk.logs(shard, key, after=after, limit=limit, step=step)
+
+    async def last_logs(self, shard: int, key: Key, *, limit: int, step: str | None = None) -> list[LogLine]:
+        return await self._disk.last_logs(shard, key, limit=limit, step=step)
+
+    async def log_size(self, shard: int, key: Key) -> LogSize:
+        return await self._disk.log_size(shard, key)
 
     async def unsettled(self, shard: int) -> list[RunRow]:
         return await self._disk.unsettled(shard)

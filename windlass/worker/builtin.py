@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from windlass.core.log import Bounds
 from windlass.core.names import SessionId, WorkerId
-from windlass.core.task import Task
 from windlass.worker.executors.http import Http
 from windlass.worker.executors.noop import Noop
-from windlass.worker.executors.python import Logs, Python
+from windlass.worker.executors.python import Python
 from windlass.worker.executors.shell import Shell
+from windlass.worker.lines import Log, Tell
 from windlass.worker.processes import Processes
 from windlass.worker.session import LocalWorker, Report
 
@@ -31,13 +32,15 @@ async def builtin_worker(
     report: Report,
     on_free: Callable[[], None] = lambda: None,
     capabilities: frozenset[str] = frozenset(),
-    on_logs: Callable[[Task, Logs], None] | None = None,
+    on_printed: Tell = lambda task, printed: None,
+    log_bounds: Bounds = Bounds(),  # noqa: B008  # frozen
 ) -> AsyncIterator[LocalWorker]:
     """Runs inside; on leaving, every task is stopped and every process has ended.
 
     `folders` is where Python steps are looked up (--app first, then --data); `environ` is the
-    engine's environment.
+    engine's environment. `on_printed` is called with what tasks print, while they run, and before `report`.
     """
+    log = Log(on_printed, log_bounds)
     processes = Processes(slots=slots, folders=folders, cwd=data, env=python_environment(environ))
     http = Http()
     try:
@@ -48,8 +51,8 @@ async def builtin_worker(
             capabilities=capabilities,
             executors={
                 "noop": Noop(),
-                "python": Python(processes, on_logs),
-                "shell": Shell(processes, cwd=data, env=shell_environment(environ)),
+                "python": Python(processes, log),
+                "shell": Shell(processes, log, cwd=data, env=shell_environment(environ)),
                 "http": http,
             },
             report=report,

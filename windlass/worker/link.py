@@ -7,7 +7,7 @@ import marshal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -17,6 +17,9 @@ from windlass.worker.orphans import spare, unspare
 
 FOLDER = Path(minder.__file__).resolve().parent.parent
 How = Literal["answered", "exited", "signalled", "timeout", "killed", "not_started", "lost"]
+
+# What a job printed since: pieces of stdout (1) and stderr (2), and whether more came than is sent on.
+Printing = Callable[[list[tuple[int, bytes]], bool], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Order:
     timeout_s: float | None = None
     keep_bytes: int = 0  # of the end of each stream
     scratch: str = ""  # a folder to remove if we die
+    forward_bytes: int = 0  # of what it prints, while it runs
+    printing: Printing | None = None  # who hears of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class MinderLink(asyncio.Protocol):
         self._inbox = bytearray()
         self._job = 0
         self._done: asyncio.Future[Ended] | None = None
+        self._printing: Printing | None = None
         self._lost = False
         self._transport: asyncio.Transport | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -116,7 +122,8 @@ class MinderLink(asyncio.Protocol):
         if self._lost:
             raise MinderLost
         command = (list(order.argv), dict(order.env), order.cwd)
-        rest = (order.text, order.timeout_s, order.keep_bytes, order.scratch)
+        rest = (order.text, order.timeout_s, order.keep_bytes, order.scratch, order.forward_bytes)
+        self._printing = order.printing
         self._send((self._job, order.kind, command, *rest))
         return await asyncio.shield(self._done)
 
@@ -162,7 +169,10 @@ class MinderLink(asyncio.Protocol):
                 return
             message = marshal.loads(self._inbox[4 : 4 + size])
             del self._inbox[: 4 + size]
-            self._settle(*message)
+            if message[1] != "output":
+                self._settle(*message)
+            elif message[0] == self._job and self._printing is not None:
+                self._printing(*message[2:])
 
     def _settle(
         self,

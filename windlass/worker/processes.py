@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from windlass.worker import child
-from windlass.worker.link import Ended, MinderLink, MinderLost, Order
+from windlass.worker.link import Ended, MinderLink, MinderLost, Order, Printing
 from windlass.worker.orphans import adopt_orphans, end_strays
 
 ROOT: Final = Path(child.__file__).resolve().parents[2]  # where `import windlass` finds us
-LOG_BYTES_MAX: Final = 64 * 1024
+END_BYTES_MAX: Final = 8 * 1024  # of what a Python step printed, for the story of its death
 OUTPUT_BYTES_MAX: Final = 1024 * 1024
 KILL_S: Final = 10.0  # for a minder to end a task or itself; then it is killed, and its orphans come to us
 
@@ -52,17 +52,28 @@ class Processes:
         stdin: bytes = b"",
         timeout_s: float | None = None,
         scratch: str = "",
+        forward_bytes: int = 0,
+        printing: Printing | None = None,
     ) -> Ended:
         """Run a program until it ends. When this is cancelled, its processes are dead before it returns.
 
         The folder `scratch` is the caller's to remove; only when this process is killed, its minder does it.
+        `printing` is called with what it prints while it runs, up to so many bytes.
         """
-        return await self._run(Order("shell", argv, env, cwd, stdin, timeout_s, OUTPUT_BYTES_MAX, scratch))
+        how = (stdin, timeout_s, OUTPUT_BYTES_MAX, scratch, forward_bytes, printing)
+        return await self._run(Order("shell", argv, env, cwd, *how))
 
-    async def run_python(self, request: bytes, *, timeout_s: float | None = None) -> Ended:
+    async def run_python(
+        self,
+        request: bytes,
+        *,
+        timeout_s: float | None = None,
+        forward_bytes: int = 0,
+        printing: Printing | None = None,
+    ) -> Ended:
         """Hand a request (a Task as JSON) to a warm child, which is dead when this returns cancelled."""
-        how = (self._python, self._env, self._cwd)
-        return await self._run(Order("python", *how, request, timeout_s, LOG_BYTES_MAX))
+        how = (request, timeout_s, END_BYTES_MAX, "", forward_bytes, printing)
+        return await self._run(Order("python", self._python, self._env, self._cwd, *how))
 
     async def close(self) -> None:
         """End everything that still runs. Nothing may be started afterwards."""

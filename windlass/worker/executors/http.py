@@ -12,6 +12,7 @@ from yarl import URL
 
 from windlass.core.task import VALUE_BYTES_MAX, Failure, Outcome, Success, Task
 from windlass.worker.executors import DETAIL_BYTES_MAX, BadStep, Word, bad_step, read_with, word
+from windlass.worker.values import first_fault
 
 CONNECT_S = 10.0
 REDIRECTS_MAX = 10
@@ -114,6 +115,7 @@ async def _read(response: aiohttp.ClientResponse, what: str) -> Outcome:
     headers: dict[str, str] = {}
     for name, value in response.headers.items():
         key = name.lower()
+        value = _whole(value)
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return Success({"status": response.status, "headers": headers, "body": _parse(response, bytes(raw))})
 
@@ -122,17 +124,25 @@ def _parse(response: aiohttp.ClientResponse, raw: bytes) -> Any:
     kind = response.content_type
     if kind == "application/json" or kind.endswith("+json"):
         try:
-            return msgspec.json.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            parsed = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass  # it says it is JSON, but is not: the text is all there is
+        else:
+            if first_fault(parsed, "body") is None:  # nor is what nobody could hand on: it is nested too deep
+                return parsed
     return _text(response, raw)
 
 
 def _text(response: aiohttp.ClientResponse, raw: bytes) -> str:
     try:
-        return raw.decode(response.charset or "utf-8", errors="replace")
-    except LookupError:
+        return _whole(raw.decode(response.charset or "utf-8", errors="replace"))
+    except (LookupError, ValueError):  # no such encoding, or one that is not for texts like this
         return raw.decode(errors="replace")
+
+
+def _whole(text: str) -> str:
+    """Without half characters, which no journal can keep."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _reason(error: OSError) -> str:
@@ -143,6 +153,8 @@ def _failure(error: Exception, what: str, url: URL) -> Failure:
     match error:
         case aiohttp.TooManyRedirects():
             message, retryable = f"{what} was redirected more than {REDIRECTS_MAX} times", False
+        case aiohttp.RedirectClientError():
+            message, retryable = f"{what} was redirected to what is no http address: {error}", False
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
             message, retryable = f"{what}: no trusted connection: {error}", False
         case aiohttp.ClientConnectorDNSError():

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from windlass.core.task import Failure, Outcome, Task
 from windlass.worker.executors import BadStep, bad_step, process_died, read_with, timed_out
-from windlass.worker.link import Ended, Stream
+from windlass.worker.lines import Log
+from windlass.worker.link import Ended
 from windlass.worker.processes import Processes
 
 _encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[Outcome] = msgspec.json.Decoder(Outcome)
-
-
-@dataclass(frozen=True, slots=True)
-class Logs:
-    """What a step printed: the end of each stream."""
-
-    stdout: Stream
-    stderr: Stream
 
 
 class PythonWith(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,20 +23,22 @@ class PythonWith(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Python:
-    """`on_logs` is called with what the step printed, if it printed anything, before the outcome is known."""
-
-    def __init__(self, processes: Processes, on_logs: Callable[[Task, Logs], None] | None = None) -> None:
+    def __init__(self, processes: Processes, log: Log) -> None:
         self._processes = processes
-        self._on_logs = on_logs
+        self._log = log
 
     async def run(self, task: Task) -> Outcome:
         try:
             read_with(task, PythonWith)
         except BadStep as error:
             return bad_step(str(error))
-        ended = await self._processes.run_python(_encode(task), timeout_s=task.timeout_s)
-        if self._on_logs is not None and (ended.stdout.total_bytes or ended.stderr.total_bytes):
-            self._on_logs(task, Logs(ended.stdout, ended.stderr))
+        with self._log.of(task) as lines:
+            ended = await self._processes.run_python(
+                _encode(task),
+                timeout_s=task.timeout_s,
+                forward_bytes=self._log.bounds.bytes,
+                printing=lines.take,
+            )
         return _outcome(task, ended)
 
 

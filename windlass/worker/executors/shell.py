@@ -29,6 +29,7 @@ from windlass.worker.executors import (
     timed_out,
     word,
 )
+from windlass.worker.lines import Log
 from windlass.worker.link import Ended
 from windlass.worker.processes import Processes
 
@@ -48,8 +49,9 @@ class BadContext(Exception):
 class Shell:
     """`env` is what every program gets; `cwd` is where it starts unless the step says otherwise."""
 
-    def __init__(self, processes: Processes, *, cwd: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, processes: Processes, log: Log, *, cwd: Path, env: Mapping[str, str]) -> None:
         self._processes = processes
+        self._log = log
         self._cwd = cwd.absolute()
         self._env = dict(env)
 
@@ -62,14 +64,17 @@ class Shell:
         cwd = str(self._cwd / wanted.cwd)
         scratch = _prepare(task)
         try:
-            ended = await self._processes.run_shell(
-                argv,
-                env={**self._env, **_variables(task, scratch), **env},
-                cwd=cwd,
-                stdin=wanted.stdin.encode(errors="replace"),
-                timeout_s=task.timeout_s,
-                scratch=str(scratch),
-            )
+            with self._log.of(task) as lines:
+                ended = await self._processes.run_shell(
+                    argv,
+                    env={**self._env, **_variables(task, scratch), **env},
+                    cwd=cwd,
+                    stdin=wanted.stdin.encode(errors="replace"),
+                    timeout_s=task.timeout_s,
+                    scratch=str(scratch),
+                    forward_bytes=self._log.bounds.bytes,
+                    printing=lines.take,
+                )
             return _outcome(task, argv[0], cwd, ended, scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -10,10 +10,13 @@ After every task, and at once on "kill", on the deadline and when the worker's s
 the minder is killed. Only an idle Python child that left nothing running stays, warm for the next task.
 
 Frames are a length and a marshalled tuple; both ends run the same interpreter.
-    in   (job, "shell" | "python", (argv, env, cwd), text, timeout_s, keep_bytes, scratch)    (job, "kill")
-    out  (job, how, code, answer, stdout bytes, end of stdout, stderr bytes, end of stderr)
+    in   (job, "shell" | "python", (argv, env, cwd), text, timeout_s, keep_bytes, scratch, forward_bytes)
+         (job, "kill")
+    out  (job, "output", [(1 | 2, bytes), …], whether there was more)    while the job runs
+         (job, how, code, answer, stdout bytes, end of stdout, stderr bytes, end of stderr)    at its end
 where text is the program's stdin or the request for the Python child, scratch a folder to remove should the
-worker die, and how is answered | exited | signalled | timeout | killed | not_started.
+worker die, and how is answered | exited | signalled | timeout | killed | not_started. Of what the job prints
+the ends are kept (keep_bytes each), and the beginning is sent on (forward_bytes of both).
 """
 
 BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); import minder.loop; minder.loop.main()"

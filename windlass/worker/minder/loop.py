@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from . import ANSWER_FD, KEEP, STALE, WORKER_FD
+from .output import Output
 from .process import READ_BYTES, Command, Process, Stream, spawn
 from .tree import PR_SET_CHILD_SUBREAPER, Hunt, all_pids, below, newest_pid, prctl
 
@@ -20,10 +21,17 @@ SPAN_MAX = 2000  # looking at more pids than this one by one is slower than list
 
 class Job:
     def __init__(
-        self, number: int, main: Process, timeout_s: float | None, request: bytes, scratch: str
+        self,
+        number: int,
+        main: Process,
+        timeout_s: float | None,
+        request: bytes,
+        scratch: str,
+        output: Output,
     ) -> None:
         self.number = number
         self.main = main
+        self.output = output
         self.deadline = time.monotonic() + timeout_s if timeout_s is not None else None
         self.request = request
         self.scratch = scratch
@@ -43,7 +51,9 @@ class Minder:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)  # it ends when the worker does, not before
+        os.set_blocking(WORKER_FD, False)  # a worker that is slow to listen must not hold up the task
         self._inbox = bytearray()
+        self._outbox: list[memoryview] = []
         self._job: Job | None = None
         self._warm: Process | None = None
         self._command: Command | None = None  # of the warm child
@@ -52,33 +62,43 @@ class Minder:
 
     def serve(self) -> None:
         while True:
-            for fd in self._ready():
+            for fd, events in self._ready():
                 if fd == WORKER_FD:
-                    self._hear()
+                    if events & ~select.POLLOUT:
+                        self._hear()
                 elif fd == self._wake:
                     os.read(fd, 512)
                 else:
                     self._pump(fd)
             self._settle()
+            self._forward()
+            self._push()
 
     def _processes(self) -> list[Process]:
         mine = [self._warm, self._job.main if self._job else None]
         return [process for process in dict.fromkeys(mine) if process is not None]
 
-    def _ready(self) -> list[int]:
+    def _ready(self) -> list[tuple[int, int]]:
         poll = select.poll()
-        poll.register(WORKER_FD, select.POLLIN)
+        poll.register(WORKER_FD, select.POLLIN | (select.POLLOUT if self._outbox else 0))
         poll.register(self._wake, select.POLLIN)
         for process in self._processes():
             for fd, event in process.fds():
                 poll.register(fd, event)
         wait_ms = None
-        if self._job is not None and self._job.deadline is not None:
-            wait_ms = max(0.0, self._job.deadline - time.monotonic()) * 1000 + 1
-        return [fd for fd, _ in poll.poll(wait_ms)]
+        if self._job is not None:
+            forward_at = None if self._outbox else self._job.output.due_at()
+            due = min((at for at in (self._job.deadline, forward_at) if at is not None), default=None)
+            wait_ms = None if due is None else max(0.0, due - time.monotonic()) * 1000 + 1
+        return poll.poll(wait_ms)
 
     def _hear(self) -> None:
-        chunk = os.read(WORKER_FD, READ_BYTES * 16)
+        try:
+            chunk = os.read(WORKER_FD, READ_BYTES * 16)
+        except BlockingIOError:
+            return
+        except ConnectionError:  # the worker is gone, and had not read all we sent
+            chunk = b""
         if not chunk:
             self._leave()
         self._inbox += chunk
@@ -95,8 +115,10 @@ class Minder:
 
     def _pump(self, fd: int) -> None:
         for process in self._processes():
-            if fd in (process.out.fd, process.err.fd):
-                (process.out if fd == process.out.fd else process.err).pump()
+            if fd == process.out.fd:
+                process.out.pump()
+            elif fd == process.err.fd:
+                process.err.pump()
             elif fd == process.request:
                 process.push()
             elif fd == process.answer:
@@ -111,6 +133,7 @@ class Minder:
         timeout_s: float | None,
         keep_bytes: int,
         scratch: str,
+        forward_bytes: int,
     ) -> None:
         assert self._job is None, "a minder minds one task at a time"
         try:
@@ -119,10 +142,11 @@ class Minder:
             what = str(error.filename or "").encode()
             self._tell(number, "not_started", error.errno or errno.EINVAL, what, Stream(-1), Stream(-1))
             return
-        main.restart(keep_bytes)
+        output = Output(forward_bytes)
+        main.restart(keep_bytes, output)
         if kind == "python":
             main.ask(text)
-        self._job = Job(number, main, timeout_s, text, scratch)
+        self._job = Job(number, main, timeout_s, text, scratch, output)
 
     def _child(self, command: Command) -> Process:
         if self._warm is not None and (self._command != command or self._warm.status is not None):
@@ -181,7 +205,7 @@ class Minder:
         except OSError as error:
             self._finish(job, "not_started", error.errno or errno.EINVAL)
         else:
-            job.main.restart(keep_bytes)
+            job.main.restart(keep_bytes, job.output)
             job.main.ask(job.request)
 
     def _finish(self, job: Job, how: str, code: int = 0, answer: bytes = b"", keep: bool = False) -> None:
@@ -192,9 +216,10 @@ class Minder:
         main.out.drain()
         main.err.drain()
         self._job = None
+        self._send_output(job)
         self._tell(job.number, how, code, answer, main.out, main.err)
         if keep and main.status is None:
-            main.restart(0)
+            main.restart(0, None)
         else:
             self._drop(main)
 
@@ -203,12 +228,37 @@ class Minder:
         if self._warm is process:
             self._warm = self._command = None
 
+    def _forward(self) -> None:
+        """Send on what the job printed, if it is time, and if the worker has taken what was sent before."""
+        if self._job is not None and not self._outbox:
+            due = self._job.output.due_at()
+            if due is not None and time.monotonic() >= due:
+                self._send_output(self._job)
+
+    def _send_output(self, job: Job) -> None:
+        pieces, overflow = job.output.take(time.monotonic())
+        if pieces or overflow:
+            self._send((job.number, "output", pieces, overflow))
+
     def _tell(self, number: int, how: str, code: int, answer: bytes, out: Stream, err: Stream) -> None:
-        message = marshal.dumps((number, how, code, answer, out.total, out.end(), err.total, err.end()))
-        frame = memoryview(len(message).to_bytes(4, "little") + message)
+        self._send((number, how, code, answer, out.total, out.end(), err.total, err.end()))
+
+    def _send(self, message: tuple[object, ...]) -> None:
+        raw = marshal.dumps(message)  # type: ignore[arg-type]  # plain values, all of them
+        self._outbox.append(memoryview(len(raw).to_bytes(4, "little") + raw))
+
+    def _push(self) -> None:
+        """Send what the worker takes now; the rest waits."""
         try:
-            while frame:
+            while self._outbox:
+                frame = self._outbox[0]
                 frame = frame[os.write(WORKER_FD, frame) :]
+                if frame:
+                    self._outbox[0] = frame
+                else:
+                    del self._outbox[0]
+        except BlockingIOError:
+            pass
         except OSError:
             self._leave()
 

@@ -8,6 +8,7 @@ import select
 import signal
 
 from . import ANSWER_FD, REPLACE, REQUEST_FD
+from .output import Output
 from .tree import PR_SET_PDEATHSIG, prctl
 
 Command = tuple[list[str], dict[str, str], str]  # argv, env, cwd
@@ -19,14 +20,16 @@ DRAIN_BYTES_MAX = 1 << 21  # more than a pipe can hold: what is written later is
 class Stream:
     """The end of what came out of a pipe, and how much came."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, number: int = 0) -> None:
         self.fd = fd
+        self.number = number  # 1 is stdout, 2 is stderr
         self.keep_bytes = 0
         self.total = 0
         self._end = bytearray()
+        self._output: Output | None = None
 
-    def restart(self, keep_bytes: int) -> None:
-        self.keep_bytes, self.total = keep_bytes, 0
+    def restart(self, keep_bytes: int, output: Output | None) -> None:
+        self.keep_bytes, self.total, self._output = keep_bytes, 0, output
         self._end.clear()
 
     def end(self) -> bytes:
@@ -39,6 +42,8 @@ class Stream:
             return 0
         if not chunk:
             self.close()
+        elif self._output is not None:
+            self._output.add(self.number, chunk)
         self.total += len(chunk)
         self._end += chunk
         if len(self._end) > 2 * self.keep_bytes + READ_BYTES:
@@ -70,15 +75,15 @@ class Process:
     def __init__(self, pid: int, out: int, err: int, request: int, answer: int) -> None:
         self.pid = pid
         self.status: int | None = None
-        self.out, self.err = Stream(out), Stream(err)
+        self.out, self.err = Stream(out, 1), Stream(err, 2)
         self.request, self.answer = request, answer  # -1 for a shell command
         self.outbox = memoryview(b"")
         self.inbox = bytearray()
 
-    def restart(self, keep_bytes: int) -> None:
-        """Forget what it wrote, and keep that much of what it will write."""
-        self.out.restart(keep_bytes)
-        self.err.restart(keep_bytes)
+    def restart(self, keep_bytes: int, output: Output | None) -> None:
+        """Forget what it wrote; keep that much of what it will write, and have all of it sent on."""
+        self.out.restart(keep_bytes, output)
+        self.err.restart(keep_bytes, output)
         self.inbox.clear()
 
     def ask(self, request: bytes) -> None:

@@ -1,0 +1,128 @@
+"""What tasks print, cut into lines: each with its time, each bounded, and no more of them than are kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Self
+
+from windlass.core.log import LINE_BYTES_MAX, Bounds, Line, Printed, Stream
+from windlass.core.task import Task
+
+STREAMS: Final[dict[int, Stream]] = {1: "stdout", 2: "stderr"}
+
+Tell = Callable[[Task, Printed], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Where the lines of all tasks go."""
+
+    tell: Tell
+    bounds: Bounds
+    clock: Callable[[], float] = time.time
+
+    def of(self, task: Task) -> Lines:
+        return Lines(task, self)
+
+
+class Lines:
+    """The lines of one task; inside the context it runs. One that prints nothing says nothing."""
+
+    def __init__(self, task: Task, log: Log) -> None:
+        self._task = task
+        self._log = log
+        self._left = log.bounds.lines
+        self._open = {stream: _Open() for stream in STREAMS}
+        self._silent = True  # so far
+        self._closed = False
+
+    def take(self, pieces: list[tuple[int, bytes]], dropped: bool) -> None:
+        """The next pieces of its streams, in their order, and whether there was more than they hold."""
+        if self._closed:
+            return
+        found: list[tuple[Stream, str]] = []
+        for stream, piece in pieces:
+            found += [(STREAMS[stream], text) for text in self._open[stream].feed(piece, self._left + 1)]
+        if dropped:
+            found += self._unfinished()
+        self._tell(found, dropped=dropped)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._closed:
+            self._tell(self._unfinished(), last=True)
+        elif not self._silent:
+            self._log.tell(self._task, Printed(last=True))
+
+    def _unfinished(self) -> list[tuple[Stream, str]]:
+        return [(STREAMS[stream], text) for stream, end in self._open.items() for text in end.finish()]
+
+    def _tell(self, found: list[tuple[Stream, str]], *, dropped: bool = False, last: bool = False) -> None:
+        dropped = dropped or len(found) > self._left
+        self._closed = dropped or last
+        if not (found or dropped) and (self._silent or not last):
+            return
+        at = self._log.clock()
+        lines = [Line(at, stream, text) for stream, text in found[: self._left]]
+        self._left -= len(lines)
+        self._silent = False
+        self._log.tell(self._task, Printed(lines, dropped, last))
+
+
+class _Open:
+    """The line of a stream whose end has not come yet."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()
+        self._beyond = 0  # bytes of it that are not kept
+
+    def feed(self, piece: bytes, lines_max: int) -> list[str]:
+        """The lines that end in this piece; of more than `lines_max`, the first."""
+        *ended, rest = piece.split(b"\n", lines_max)
+        texts: list[str] = []
+        if ended:
+            self._add(ended[0])
+            texts += self.finish(ended=True)
+            texts += _texts(ended[1:])
+        if rest:
+            self._add(rest)
+        return texts
+
+    def finish(self, *, ended: bool = False) -> list[str]:
+        """The line as far as it came; none if it has not begun, unless its end has come."""
+        if not (self._begun or ended):
+            return []
+        text = _text(bytes(self._begun), self._beyond)
+        self._begun.clear()
+        self._beyond = 0
+        return [text]
+
+    def _add(self, piece: bytes) -> None:
+        room = LINE_BYTES_MAX - len(self._begun)
+        self._begun += piece[:room]
+        self._beyond += max(0, len(piece) - room)
+
+
+def _texts(lines: list[bytes]) -> list[str]:
+    if not lines:
+        return []
+    if max(map(len, lines)) > LINE_BYTES_MAX:
+        return [_text(raw[:LINE_BYTES_MAX], max(0, len(raw) - LINE_BYTES_MAX)) for raw in lines]
+    # All at once: what is no UTF-8 is replaced, and never takes a line's end with it.
+    return [text.removesuffix("\r") for text in _readable(b"\n".join(lines)).split("\n")]
+
+
+def _text(raw: bytes, beyond: int) -> str:
+    if beyond:
+        # The cut may go through the middle of a sign.
+        return f"{_readable(raw).removesuffix('�')} … [{beyond:,} bytes cut]"
+    return _readable(raw).removesuffix("\r")
+
+
+def _readable(raw: bytes) -> str:
+    """As text that every journal can hold."""
+    return raw.decode(errors="replace").replace("\0", "�")
