@@ -3,6 +3,7 @@
 import asyncio
 import io
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +15,9 @@ import msgspec
 from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Json, Outcome, Success, Task, TaskName
 from windlass.engine.node import Node, NodeSettings
+from windlass.gateway import shapes
 from windlass.gateway.http import make_app, serve_http
+from windlass.gateway.routes import ERRORS, ROUTES, EventStream, Html, Route, Text
 from windlass.journal import Store
 from windlass.journal.memory import MemoryStore
 
@@ -78,6 +81,7 @@ class House:
     port: int
     session: aiohttp.ClientSession
     close_door: Callable[[], Awaitable[None]]
+    routes: list[Route]
 
     async def ask(
         self,
@@ -99,7 +103,11 @@ class House:
         async with self.session.request(method, url, data=sent, headers=headers) as response:
             text = await response.text()
             is_json = response.content_type == "application/json" and method != "HEAD"
-            return Answer(response.status, response.headers, text, await response.json() if is_json else None)
+            answer = Answer(
+                response.status, response.headers, text, await response.json() if is_json else None
+            )
+        check(self.routes, method, path, answer)
+        return answer
 
     async def save(self, document: Json) -> None:
         answer = await self.ask("POST", "/api/v1/workflows", document)
@@ -112,6 +120,40 @@ class House:
         return answer.json
 
 
+def check(routes: list[Route], method: str, path: str, answer: Answer) -> None:
+    """Whatever is answered is in the table of routes: its status, and the type of its body."""
+    route = find(routes, method, path)
+    if route is None or method == "HEAD":
+        assert answer.status in (200, 403, 404, 405), f"{method} {path} is in no table: {answer.status}"
+        return
+    where = f"{method} {route.path} answered {answer.status}: {answer.text[:2000]}"
+    if answer.status in route.answers:
+        kind = route.answers[answer.status]
+    else:
+        assert answer.status in (*ERRORS, *route.errors), where
+        kind = shapes.Problem
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if answer.json is None:
+        assert {Text, Html, EventStream}.intersection(kinds), where
+        return
+    *others, last = [one for one in kinds if one not in (Text, Html, EventStream)]
+    for one in others:
+        with suppress(msgspec.ValidationError):
+            msgspec.convert(answer.json, one)
+            return
+    msgspec.convert(answer.json, last)
+
+
+def find(routes: list[Route], method: str, path: str) -> Route | None:
+    plain = path.partition("?")[0].partition("#")[0]
+    fitting = [
+        route
+        for route in routes
+        if route.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route.path), plain)
+    ]
+    return min(fitting, key=lambda route: route.path.count("{"), default=None)
+
+
 @asynccontextmanager
 async def house(work: Work = finish, *, store: Store | None = None) -> AsyncIterator[House]:
     """Ready to be asked; everything is closed at the end."""
@@ -119,11 +161,12 @@ async def house(work: Work = finish, *, store: Store | None = None) -> AsyncIter
     node = Node(store or MemoryStore(), settings, wall=time.time, chance=random.Random(1))
     hands = Hands(node, work)
     serving = [asyncio.create_task(node.serve()), asyncio.create_task(hands.serve())]
-    runner, port = await serve_http(make_app(node), "127.0.0.1", 0)
+    app = make_app(node)
+    runner, port = await serve_http(app, "127.0.0.1", 0)
     try:
         await node.ready.wait()
         async with aiohttp.ClientSession() as session:
-            yield House(node, hands, port, session, runner.cleanup)
+            yield House(node, hands, port, session, runner.cleanup, app[ROUTES])
     finally:
         await runner.cleanup()
         for task in reversed(serving):  # whoever reports first, then whom it reports to

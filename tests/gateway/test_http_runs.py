@@ -539,9 +539,9 @@ def test_the_probes_tell_a_live_process_from_one_that_has_joined() -> None:
         live, starting = await home.ask("GET", "/health/live"), await home.ask("GET", "/health/ready")
         assert (live.status, starting.status, starting.text) == (200, 503, "starting\n")
         home.node.ready.set()
-        home.node.committer.tally.busy = True
+        home.node.committer.tally.busy = "disk is full"
         busy = await home.ask("GET", "/health/ready", headers={"Accept": "application/json"})
-        assert (busy.status, busy.json) == (503, {"status": "journal busy"})
+        assert (busy.status, busy.json) == (503, {"status": "journal busy: disk is full"})
         assert (await home.ask("GET", "/health/live")).status == 200
 
     play(scene)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from windlass.core import document
 from windlass.core.errors import Invalid
 from windlass.core.plain import DOCUMENT_BYTES_MAX
-from windlass.gateway import text, yamltext
+from windlass.gateway import text, written, yamltext
 
 Kind = Literal["yaml", "json"]
 KINDS: tuple[Kind, ...] = ("yaml", "json")
@@ -513,3 +513,14 @@ def test_text_that_pyyaml_writes_is_read_back_with_places(value: object, flow: b
     parsed = text.parse(written.encode(), kind="yaml")
     assert parsed.document == value
     assert all(parsed.place(pointer) is not None for pointer in pointers(value))
+
+
+def test_faults_of_the_text_and_of_the_workflow_are_told_together() -> None:
+    body = b"id: bad\nsteps:\n  a: {kind: nop}\n  a: {kind: noop, nedds: [b]}\n"
+    with pytest.raises(Invalid) as refused:
+        written.read(body, kind="yaml")
+    assert [(fault.line, fault.message.split(";")[0]) for fault in refused.value.faults] == [
+        (4, "the key `a` is given first on line 3, again on line 4"),
+        (4, "unknown key `nedds`"),
+    ]
+    assert str(refused.value) == "the document has 2 faults"

@@ -23,6 +23,17 @@ STATE: Final[dict[str, str]] = {
     "stuck": "failed",
 }
 
+# Ours → the states of a node in seed 000's history. A step that waits to be tried again has begun.
+NODE_STATE: Final[dict[StepStatus, str]] = {
+    "waiting": "running",
+    "queued": "running",
+    "running": "running",
+    "succeeded": "completed",
+    "failed": "failed",
+    "skipped": "failed",
+    "cancelled": "failed",
+}
+
 # Ours → the instance status of seed 002's tables. The SQL views repeat it; a test compares them.
 INSTANCE_STATUS: Final[dict[str, str]] = {
     "queued": "WAITING",

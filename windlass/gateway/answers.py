@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Final
 
 import msgspec
@@ -48,6 +49,7 @@ BY_STATUS: Final[dict[int, tuple[str, str]]] = {
     413: ("Too large", "the body is larger than this server takes"),
 }
 RETRY_AFTER_S: Final = 1.0
+REQUEST_ID: Final[ContextVar[str]] = ContextVar("request_id", default="")
 
 
 class Problem(WindlassError):
@@ -109,9 +111,15 @@ def problem_of(error: Exception) -> Problem:
         if isinstance(error, kind):
             details = error.faults if isinstance(error, Invalid) else ()
             return Problem(status, word, str(error), details=details, retry_after_s=_retry_after_s(error))
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        word, message = BY_STATUS[error.status]
+        return Problem(error.status, word, f"{message} ({error.text}); pass large data by reference")
     if isinstance(error, web.HTTPException):
         word, message = BY_STATUS.get(error.status, (error.reason, error.text or error.reason))
         return Problem(error.status, word, message)
+    if isinstance(error, web.RequestPayloadError):  # broken off, or not encoded as its headers say
+        word, message = BY_STATUS[400]
+        return Problem(400, word, f"{message}; send it whole, and encoded as its headers say")
     return Problem(
         500, "Internal error", "this is a fault of Windlass; its log tells more under this requestId"
     )

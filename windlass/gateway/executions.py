@@ -12,45 +12,56 @@ from typing import Final
 from aiohttp import web
 
 from windlass.core.commands import StartRun
-from windlass.core.errors import NotFound, Unknown, WindlassError
+from windlass.core.errors import Unknown, WindlassError
 from windlass.core.events import RunEnded
-from windlass.core.names import DEFAULT_NAMESPACE, Key, RunId, WorkflowId, run_id, run_key
+from windlass.core.names import Key, RunId, run_id, run_key
 from windlass.core.vocabulary import ENDED
 from windlass.engine.followers import GAP, Follower
 from windlass.engine.node import Node
-from windlass.gateway import answers, bodies, guard, parameters, runs, views, workflows
+from windlass.gateway import answers, bodies, guard, parameters, runs, starts, views
 from windlass.gateway.bodies import Asked
+from windlass.gateway.crowd import WAITS_MAX, Crowd
+from windlass.gateway.shapes import StartedEs
 from windlass.gateway.views import View
 from windlass.journal import StoreError
 
 log = logging.getLogger(__name__)
 
 STARTED: Final = "Workflow execution started"
+STARTED_ES: Final = "Workflow execution started with Event Sourcing"
 
 
 @dataclass(slots=True)
 class Executions:
     node: Node
     chance: random.Random = field(default_factory=random.SystemRandom)
+    _crowd: Crowd = field(default_factory=lambda: Crowd("waits", WAITS_MAX))
     _waiting: set[Follower] = field(default_factory=set)
     _closed: bool = False
 
     async def execute(self, request: web.Request) -> web.Response:
         wait_s = parameters.wait_s(request.query) if request.query_string else None
-        asked = await _asked(request)
-        run = _chosen_id(request, asked)
-        command = await self._command(request.match_info["workflow"], asked, fresh=run is None)
-        if run is None:
-            run = run_id(command.at, self.chance.getrandbits(48))
-        try:
-            if wait_s is None:
-                view, _ = await self._start(run, command)
-            else:
+        run, command = await self._started(request)
+        if wait_s is None:
+            view, _ = await self._start(run, command)
+        else:
+            with self._crowd.enter():
                 view = await self._start_and_wait(run, command, wait_s)
-        except Unknown as error:
-            # Whoever asks again with this id starts nothing twice.
-            raise answers.about(error, runId=run, executionId=run) from None
         return answers.json(view)
+
+    async def execute_es(self, request: web.Request) -> web.Response:
+        """The same start in another shape of v0.4: its event-sourced path."""
+        run, command = await self._started(request)
+        await self._start(run, command)
+        return answers.json(
+            StartedEs(
+                message=STARTED_ES,
+                execution_id=run,
+                workflow_id=command.workflow,
+                status="started",
+                note=f"Follow it at /api/history/{command.workflow}/execution/{run}",
+            )
+        )
 
     def close(self) -> None:
         """Nobody waits any longer: each is told what is known."""
@@ -58,43 +69,31 @@ class Executions:
         for follower in self._waiting:
             follower.hear(GAP)
 
-    async def _command(self, workflow: str, asked: Asked, *, fresh: bool) -> StartRun:
-        if not parameters.ID.fullmatch(workflow):
-            raise NotFound(f"there is no workflow {workflow}")
-        document = await workflows.find(self.node, workflow, asked.version)
-        # The shard needs it in a moment: it need not be read twice.
-        self.node.definitions.add(DEFAULT_NAMESPACE, document)
-        return StartRun(
-            workflow=WorkflowId(workflow),
-            version=document.version,
-            document_hash=document.hash,
-            request_hash=bodies.request_hash(document.hash, asked),
-            input=asked.input,
-            context=asked.context,
-            priority=asked.priority,
-            labels=asked.labels,
-            fresh=fresh,
-            at=self.node.clock.now(),
-        )
+    async def _started(self, request: web.Request) -> tuple[RunId, StartRun]:
+        """What was asked for: the run's id, and how to start it."""
+        asked = await _asked(request)
+        run = _chosen_id(request, asked)
+        document = await starts.document_of(self.node, request.match_info["workflow"], asked.version)
+        command = starts.command(self.node, document, asked, fresh=run is None)
+        return run or run_id(command.at, self.chance.getrandbits(48)), command
 
     async def _start(self, run: RunId, command: StartRun) -> tuple[View, str]:
         """The answer, and the status that the run has by now."""
-        key, version, started_at = run_key(run), command.version, command.at
-        reply = await self.node.router.send(key, command)
-        if not reply.changed:  # it had been started before: the same answer again
-            row = await self.node.store.run(self.node.shard_of(run), key)
-            if row is not None:
-                version, started_at = row.version, row.started_at
+        try:
+            begun = await starts.start(self.node, run, command)
+        except Unknown as error:
+            # Whoever asks again with this id starts nothing twice.
+            raise answers.about(error, runId=run, executionId=run) from None
         view = {
             "message": STARTED,
             "executionId": run,
             "runId": run,
             "workflowId": command.workflow,
-            "version": version,
+            "version": begun.version,
             "status": "started",
-            "startTime": views.iso(started_at),
+            "startTime": views.iso(begun.started_at),
         }
-        return view, reply.status
+        return view, begun.status
 
     async def _start_and_wait(self, run: RunId, command: StartRun, wait_s: float) -> View:
         deadline = asyncio.get_running_loop().time() + wait_s

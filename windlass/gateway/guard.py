@@ -56,6 +56,16 @@ def kind_of(content_type: str | None) -> Kind:
     return kind
 
 
+def check_encoding(content_encoding: str | None) -> None:
+    """Let a body pass that is not packed, or raise a Problem: 415."""
+    if content_encoding is not None and content_encoding.strip().lower() not in ("", "identity"):
+        raise Problem(
+            415,
+            "Unsupported content encoding",
+            f"the body is packed as {_shown(content_encoding)}; send it as it is, without Content-Encoding",
+        )
+
+
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether a Host header names this machine, with any port."""

@@ -5,102 +5,92 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
+import logging
 import os
 import re
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from windlass.engine.node import Node
-from windlass.gateway import answers, guard, metrics, port
+from windlass.gateway import answers, guard, openapi, port, routes
+from windlass.gateway.batches import Batches
 from windlass.gateway.bodies import BODY_BYTES_MAX
 from windlass.gateway.executions import Executions
+from windlass.gateway.explain import Explain
+from windlass.gateway.legacy import Legacy
+from windlass.gateway.logs import Logs
+from windlass.gateway.probes import Probes
+from windlass.gateway.reference import Reference
+from windlass.gateway.routes import ROUTES, Handler, Handlers
 from windlass.gateway.runs import Runs
+from windlass.gateway.stream import Streams
+from windlass.gateway.stuck import Stuck
 from windlass.gateway.workflows import Workflows
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8080
 SHUTDOWN_S: Final = 3.0
 UNMATCHED: Final = "unmatched"
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+WELCOME: Final = (
+    "Windlass runs workflows; what was done stays done.",
+    "",
+    "To read in a browser: /docs. For programs: /api/v1/openapi.json.",
+)
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+
+
+class Quiet(logging.Filter):
+    """Leaves out what no operator can act on: that somebody sent what is no HTTP, or a line without end."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 class Gateway:
     """Everything behind the door of one node."""
 
     def __init__(self, node: Node) -> None:
-        self.node = node
-        self.metrics = metrics.Metrics(node)
-        self.workflows = Workflows(node)
-        self.runs = Runs(node)
+        self.probes = Probes(node)
         self.executions = Executions(node)
-        self.stopping = False
+        self.streams = Streams(node)
+        self.logs = Logs(node, crowd=self.streams.crowd)  # a stream is a stream
+        self.reference = Reference()
+        self.routes = routes.table(
+            Handlers(
+                workflows=Workflows(node),
+                executions=self.executions,
+                runs=Runs(node),
+                batches=Batches(node),
+                streams=self.streams,
+                logs=self.logs,
+                explain=Explain(node),
+                stuck=Stuck(node),
+                legacy=Legacy(node),
+                probes=self.probes,
+                reference=self.reference,
+                root=self.root,
+            )
+        )
+        self.reference.describe(openapi.describe(self.routes, self.probes.version))
+        self._requests = self.probes.metrics.requests
         self._clock = asyncio.get_running_loop().time
         self._prefix = os.urandom(6).hex()
         self._numbers = itertools.count(1)
 
-    def routes(self) -> list[tuple[str, str, Handler, str]]:
-        """Method, path, handler, and what it is for."""
-        workflows, runs = self.workflows, self.runs
-        one, run = "/api/v1/workflows/{workflow}", "/api/v1/runs/{run}"
-        return [
-            ("POST", "/api/v1/workflows", workflows.create, "save a new workflow (JSON or YAML)"),
-            ("GET", "/api/v1/workflows", workflows.index, "all workflows"),
-            ("GET", one, workflows.read, "one workflow; ?version=2"),
-            ("PUT", one, workflows.update, "change a workflow: its next version"),
-            ("DELETE", one, workflows.delete, "delete a workflow; its runs go on"),
-            ("POST", f"{one}/execute", self.executions.execute, "start a run; ?wait=30s for its result"),
-            ("GET", f"{one}/status", workflows.status, "how a workflow's runs are doing"),
-            (
-                "GET",
-                "/api/v1/runs",
-                runs.index,
-                "runs; ?workflow= &status= &label=name=value &limit= &after=",
-            ),
-            ("GET", run, runs.read, "one run with its steps"),
-            ("GET", f"{run}/events", runs.events, "what happened to it; ?after=seq &limit="),
-            ("POST", f"{run}/cancel", runs.cancel, "stop it for good"),
-            ("POST", f"{run}/pause", runs.pause, "begin no further step"),
-            ("POST", f"{run}/resume", runs.resume, "go on after a pause"),
-            ("GET", "/health", self.health, "like /health/ready"),
-            ("GET", "/health/live", self.live, "200 while the process answers"),
-            (
-                "GET",
-                "/health/ready",
-                self.health,
-                "200 once all shards are open and the journal can be written",
-            ),
-            ("GET", "/metrics", self.show_metrics, "for Prometheus"),
-            ("GET", "/", self.root, "this list"),
-        ]
-
-    async def health(self, request: web.Request) -> web.Response:
-        if self.stopping:
-            status = "stopping"
-        elif not self.node.ready.is_set():
-            status = "starting"
-        else:
-            status = "journal busy" if self.node.committer.tally.busy else "ready"
-        return _health(request, status, 200 if status == "ready" else 503)
-
-    async def live(self, request: web.Request) -> web.Response:
-        return _health(request, "live", 200)
-
-    async def show_metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(body=self.metrics.text(), headers={"Content-Type": metrics.CONTENT_TYPE})
-
     async def root(self, _request: web.Request) -> web.Response:
-        lines = [f"{method:<7}{path:<42}{purpose}" for method, path, _, purpose in self.routes()]
-        return answers.text("\n".join(["Windlass runs workflows; what was done stays done.", "", *lines, ""]))
+        width = max(len(route.path) for route in self.routes) + 2
+        lines = [f"{route.method:<7}{route.path:<{width}}{route.summary}" for route in self.routes]
+        return answers.text("\n".join([*WELCOME, "", *lines, ""]))
 
     async def close(self, _app: web.Application) -> None:
         """Those who wait for a run hear what is known, so that no request is cut off."""
-        self.stopping = True
+        self.probes.stopping = True
         self.executions.close()
+        self.streams.close()
+        self.logs.close()
 
     @web.middleware
     async def door(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -109,17 +99,19 @@ class Gateway:
         request_id = request.headers.get("X-Request-Id", "")
         if not _REQUEST_ID.fullmatch(request_id):
             request_id = f"{self._prefix}-{next(self._numbers):x}"
+        answers.REQUEST_ID.set(request_id)  # for answers whose headers leave before their end
         try:
             guard.check(request.headers)
             if request.body_exists:
                 guard.kind_of(request.headers.get("Content-Type"))
+                guard.check_encoding(request.headers.get("Content-Encoding"))
             answer = await handler(request)
         except Exception as error:
             answer = answers.refusal(error, request_id, **_subject(request))
         answer.headers["X-Request-Id"] = request_id
         resource = request.match_info.route.resource
         route = UNMATCHED if resource is None else resource.canonical
-        self.metrics.requests.note(request.method, route, answer.status, self._clock() - began)
+        self._requests.note(request.method, route, answer.status, self._clock() - began)
         return answer
 
 
@@ -128,11 +120,12 @@ def make_app(node: Node) -> web.Application:
     gateway = Gateway(node)
     app = web.Application(middlewares=[gateway.door], client_max_size=BODY_BYTES_MAX)
     app.on_shutdown.append(gateway.close)
+    app[ROUTES] = gateway.routes
     # Paths are tried in this order: `execute`, the longest, is also the one that must be quick.
-    for method, path, handler, _ in sorted(gateway.routes(), key=lambda route: -route[1].count("/")):
-        app.router.add_route(method, path, handler)
-        if method == "GET":
-            app.router.add_route("HEAD", path, handler)
+    for route in sorted(gateway.routes, key=lambda route: -route.path.count("/")):
+        app.router.add_route(route.method, route.path, route.handler)
+        if route.method == "GET" and route.head:
+            app.router.add_route("HEAD", route.path, route.handler)
     return app
 
 
@@ -144,7 +137,14 @@ async def serve_http(
     Then nobody new comes in, requests in flight are answered, and those who wait for a run hear how far it
     is. Raises PortTaken, which says by whom.
     """
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        logger=_logger(),
+        auto_decompress=False,  # a megabyte can unpack into a gigabyte, on the loop that serves everybody
+        handler_cancellation=True,
+        shutdown_timeout=SHUTDOWN_S,
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port_number).start()
@@ -156,13 +156,15 @@ async def serve_http(
     return runner, int(runner.addresses[0][1])
 
 
+def _logger() -> logging.Logger:
+    """For the HTTP library."""
+    logger = logging.getLogger(f"{__name__}.library")
+    if not logger.filters:
+        logger.addFilter(Quiet())
+    return logger
+
+
 def _subject(request: web.Request) -> dict[str, str]:
     """What the request was about, for those who read answers by program."""
     names = {"workflow": "workflowId", "run": "runId"}
     return {names[part]: value for part, value in request.match_info.items() if part in names}
-
-
-def _health(request: web.Request, status: str, code: int) -> web.Response:
-    if answers.JSON_TYPE in request.headers.get("Accept", ""):
-        return answers.json({"status": status}, code)
-    return answers.text(f"{status}\n", code)

@@ -17,8 +17,9 @@ _BRACKET = re.compile(_STRING + r"|[\[\]{}]", re.DOTALL)
 _TOKEN = re.compile(_STRING + r"|[\[\]{},:]|[^\s\[\]{},:\"]+", re.DOTALL)
 
 
-def parse(text: str) -> Json:
-    """The value of a JSON text. Invalid for anything else, for a key twice in one object and for NaN."""
+def parse(text: str, faults: Faults) -> Json:
+    """The value of a JSON text; Invalid for anything else. A key twice in one object, NaN and the like are
+    read over and added to the faults."""
     _check_depth(text)
     hooks = _Hooks()
     try:
@@ -26,13 +27,10 @@ def parse(text: str) -> Json:
             text, object_pairs_hook=hooks.pairs, parse_int=hooks.integer, parse_constant=hooks.constant
         )
     except json.JSONDecodeError as error:
-        faults = Faults()
         faults.add("", f"this is no JSON: {error.msg}", line=error.lineno, column=error.colno)
         raise faults.invalid("the document") from None
     if hooks.doubtful:
-        faults = Faults()
         _scan(text, faults)
-        faults.refuse("the document")
     return document
 
 

@@ -77,7 +77,8 @@ class Metrics(Collector):
     def _measured(self) -> Iterator[Metric]:
         node, shards = self._node, self._node.router.shards()
         yield _gauge("ready", "Whether every shard of this node has been opened.", node.ready.is_set())
-        yield _gauge("journal_busy", "Whether the journal cannot be written now.", node.committer.tally.busy)
+        busy = bool(node.committer.tally.busy)
+        yield _gauge("journal_busy", "Whether the journal cannot be written now.", busy)
         yield _gauge("shards_open", "Shards that this node serves.", len(shards))
         yield _gauge("entities_live", "Entities in memory.", sum(shard.live_count for shard in shards))
         yield _gauge("inbox_letters", "Letters that wait in inboxes.", sum(shard.depth for shard in shards))

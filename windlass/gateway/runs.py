@@ -9,9 +9,11 @@ from typing import Final
 from aiohttp import web
 
 from windlass.core.commands import CancelRun, PauseRun, ResumeRun
+from windlass.core.definition import Definition
 from windlass.core.errors import NotFound, Unavailable, Unknown
 from windlass.core.names import DEFAULT_NAMESPACE, run_key
 from windlass.engine.node import Node
+from windlass.engine.router import Seen
 from windlass.gateway import answers, bodies, guard, parameters, views
 from windlass.gateway.views import View
 from windlass.gateway.workflows import command_id
@@ -35,6 +37,8 @@ class Runs:
                 workflow=query.get("workflow"),
                 status=parameters.status(query),
                 label=parameters.label(query),
+                started_after=parameters.moment(query, "startedAfter"),
+                started_before=parameters.moment(query, "startedBefore"),
                 limit=limit + 1,
                 after=parameters.cursor(query),
             )
@@ -46,12 +50,12 @@ class Runs:
         return answers.json(views.page([views.run_row(row) for row in shown], following))
 
     async def read(self, request: web.Request) -> web.Response:
-        return answers.json(await read(self.node, _id(request)))
+        return answers.json(await read(self.node, id_of(request)))
 
     async def events(self, request: web.Request) -> web.Response:
-        run, limit = _id(request), parameters.limit(request.query)
-        after = parameters.whole(request.query, "after", usual=0, low=0, high=2**53)
-        row = await _row(self.node, run)
+        run, limit = id_of(request), parameters.limit(request.query)
+        after = parameters.whole(request.query, "after", usual=0, low=0, high=parameters.NUMBER_MAX)
+        row = await find(self.node, run)
         facts, more = ([], False) if row.purged else await self._facts(run, after, limit)
         following = facts[-1].seq if more else None
         view = views.page([views.event(fact) for fact in facts], following)
@@ -73,7 +77,7 @@ class Runs:
         return await self._command(request, ResumeRun(id=ident, at=at))
 
     async def _command(self, request: web.Request, command: CancelRun | PauseRun | ResumeRun) -> web.Response:
-        run = _id(request)
+        run = id_of(request)
         reply = await self.node.router.send(run_key(run), command)
         return answers.json({"id": run, "status": reply.status})
 
@@ -96,14 +100,11 @@ class Runs:
 async def read(node: Node, run: str) -> View:
     """A run as it is now; for one that cannot be read any more, what its row says."""
     try:
-        seen = await node.router.read(run_key(run))
-        definition = await node.definitions.get(DEFAULT_NAMESPACE, seen.row.workflow, seen.row.version)
-    except Unknown:  # a read that got no answer in time has done nothing
-        raise Unavailable(f"run {run} is busy; try again") from None
+        seen, definition = await see(node, run)
     except NotFound:
         raise
     except Exception as error:
-        row = await _row(node, run)
+        row = await find(node, run)
         if row.status != "stuck":
             raise
         # What made it stuck may well be that nobody can read it.
@@ -114,7 +115,17 @@ async def read(node: Node, run: str) -> View:
     return views.run(run, seen.row, seen.seq, seen.image, definition)
 
 
-async def _row(node: Node, run: str) -> RunRow:
+async def see(node: Node, run: str) -> tuple[Seen, Definition]:
+    """A run as it is now, and what it is a run of."""
+    try:
+        seen = await node.router.read(run_key(run))
+        return seen, await node.definitions.get(DEFAULT_NAMESPACE, seen.row.workflow, seen.row.version)
+    except Unknown:  # a read that got no answer in time has done nothing
+        raise Unavailable(f"run {run} is busy; try again") from None
+
+
+async def find(node: Node, run: str) -> RunRow:
+    """The row of a run that exists."""
     row = await node.store.run(node.shard_of(run), run_key(run))
     if row is None:
         raise NotFound(f"there is no run {run}")
@@ -125,7 +136,7 @@ def _command_id(request: web.Request, action: str) -> str:
     return command_id(action, parameters.idempotency_key(request.headers))
 
 
-def _id(request: web.Request) -> str:
+def id_of(request: web.Request) -> str:
     run = request.match_info["run"]
     if not parameters.ID.fullmatch(run):
         raise NotFound(f"there is no run {run}")

@@ -18,11 +18,15 @@ from windlass.gateway.places import Lines, Places, find, line_column
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
+Kind = Literal["yaml", "json"]
+
+
 class Parsed:
     """A document, and the way back from its values to the text."""
 
-    def __init__(self, document: Json, locate: Callable[[], Places]) -> None:
+    def __init__(self, document: Json, locate: Callable[[], Places], faults: Faults | None = None) -> None:
         self.document = document
+        self.faults = faults or Faults()  # of the text, such as a key twice: the document was read over them
         self._locate = locate
 
     def place(self, pointer: str) -> tuple[int, int] | None:
@@ -36,17 +40,24 @@ class Parsed:
         return self._locate()
 
 
-def parse(body: bytes, *, kind: Literal["yaml", "json"]) -> Parsed:
+def parse(body: bytes, *, kind: Kind) -> Parsed:
     """The plain value that a YAML or JSON text stands for. For any other bytes, Invalid and nothing else.
 
     Faults of the text have a line and a column. What a workflow makes of the value is not looked at here.
     """
-    text = _decode(body)
+    parsed = parse_on(body, kind=kind)
+    parsed.faults.refuse("the document")
+    return parsed
+
+
+def parse_on(body: bytes, *, kind: Kind) -> Parsed:
+    """As `parse`, but faults that the text can be read over stay with the value: there may be others."""
+    text, faults = _decode(body), Faults()
     if kind == "json":
-        document = jsontext.parse(text)
-        return Parsed(document, lambda: jsontext.locate(text))
-    document, places = yamltext.parse(text)
-    return Parsed(document, lambda: places)
+        document = jsontext.parse(text, faults)
+        return Parsed(document, lambda: jsontext.locate(text), faults)
+    document, places = yamltext.parse(text, faults)
+    return Parsed(document, lambda: places, faults)
 
 
 def located(invalid: Invalid, parsed: Parsed) -> Invalid:

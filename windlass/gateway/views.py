@@ -11,10 +11,11 @@ import msgspec
 
 from windlass.core import run as run_core
 from windlass.core.definition import Definition, Step
+from windlass.core.events import AnyEvent
 from windlass.core.run_state import SHOWN, Run, RunImage, StepState, restore
 from windlass.core.task import Failure, Json
 from windlass.core.vocabulary import ENDED, STATE
-from windlass.journal import Document, Fact, RunRow
+from windlass.journal import Document, Fact, LogLine, RunRow
 from windlass.wire import codec
 
 View = dict[str, Json]
@@ -88,10 +89,14 @@ def run_row(row: RunRow) -> View:
 
 
 def event(fact: Fact) -> View:
+    return happened(fact.seq, codec.decode_event(fact.type, fact.version, fact.body))
+
+
+def happened(seq: int, event: AnyEvent) -> View:
     """One event, with its times as text and without what only the engine needs."""
-    fields = msgspec.to_builtins(codec.decode_event(fact.type, fact.version, fact.body))
+    fields = msgspec.to_builtins(event)
     del fields["at"], fields["type"]
-    view: View = {"seq": fact.seq, "at": iso(fact.at), "type": fact.type}
+    view: View = {"seq": seq, "at": iso(event.at), "type": codec.name(event)}
     for name, value in fields.items():
         shown = iso(value) if name in EVENT_TIMES else value
         view[_camel(name)] = _failure(value) if name == "failure" and value is not None else shown
@@ -124,8 +129,23 @@ def log_line(fact: Fact) -> str:
     return " ".join(words)
 
 
+def line(printed: LogLine) -> View:
+    return {
+        "n": printed.n,
+        "at": iso(printed.at),
+        "step": printed.step,
+        "attempt": printed.attempt,
+        "stream": printed.stream,
+        "text": printed.text,
+    }
+
+
+def printed(line: LogLine) -> str:
+    return f"[{iso(line.at)}] {line.text}"
+
+
 def status(
-    workflow_id: str, count: int, open_run: RunRow | None, last: RunRow | None, newest_facts: list[Fact]
+    workflow_id: str, count: int, open_run: RunRow | None, last: RunRow | None, logs: list[str]
 ) -> View:
     """A workflow's state by its newest runs, in the words of v0.4 and v0.5."""
     newest = open_run or last
@@ -137,7 +157,7 @@ def status(
         "executionCount": count,
         "currentExecution": None if open_run is None else _execution(open_run),
         "lastExecution": None if last is None else _execution(last),
-        "logs": [log_line(fact) for fact in newest_facts],
+        "logs": logs,
     }
 
 

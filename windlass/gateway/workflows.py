@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from aiohttp import web
 
-from windlass.core import document
 from windlass.core.commands import DefineWorkflow, DeleteWorkflow
-from windlass.core.errors import Invalid, NotFound, Refused, Stuck
-from windlass.core.names import DEFAULT_NAMESPACE, WorkflowId, workflow_key
-from windlass.core.task import Json
-from windlass.core.vocabulary import ENDED
+from windlass.core.errors import NotFound, Refused, Stuck
+from windlass.core.names import DEFAULT_NAMESPACE, workflow_key
+from windlass.core.vocabulary import ENDED, STATE
 from windlass.engine.letters import Reply
 from windlass.engine.node import Node
-from windlass.gateway import answers, guard, parameters, text, views
+from windlass.gateway import answers, documents, node_types, parameters, versions, views
 from windlass.gateway.answers import Problem
-from windlass.gateway.guard import Kind
-from windlass.journal import Document, Fact, RunQuery, RunRow
+from windlass.gateway.documents import Given
+from windlass.gateway.loglines import last_texts
+from windlass.gateway.shapes import ExecutionItem, Valid
+from windlass.journal import Document, RunQuery, RunRow
 
-# Reading a larger document would keep everybody else waiting.
-THREAD_FROM_BYTES: Final = 64 * 1024
 COUNT_MAX: Final = 100_000
 RECENT: Final = 20
+EXECUTIONS: Final = 100
 LOG_LINES: Final = 100
-
-
-class Given(NamedTuple):
-    """A sound document."""
-
-    id: WorkflowId
-    document: dict[str, Json]
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +33,7 @@ class Workflows:
     node: Node
 
     async def create(self, request: web.Request) -> web.Response:
-        given = await _document(request, None)
+        given = await documents.given(request)
         workflow = given.id
         try:
             reply = await self._define(request, given, create=True)
@@ -63,10 +53,14 @@ class Workflows:
         )
 
     async def update(self, request: web.Request) -> web.Response:
-        workflow = _id(request)
-        given = await _document(request, workflow)
-        reply = await self._define(request, given, update=True)
-        return answers.json(
+        workflow = id_of(request)
+        given = await documents.given(request, workflow)
+        wanted = parameters.if_match(request.headers)
+        if wanted is None:
+            reply = await self._define(request, given, update=True)
+        else:
+            reply = await self._define_if(request, given, wanted)
+        answer = answers.json(
             {
                 "message": "Workflow updated successfully",
                 "workflowId": workflow,
@@ -74,17 +68,55 @@ class Workflows:
                 "changed": reply.changed,
             }
         )
+        answer.headers["ETag"] = f'"{reply.version}"'
+        return answer
 
     async def index(self, _request: web.Request) -> web.Response:
         found = await self.node.store.documents(DEFAULT_NAMESPACE)
         return answers.json([views.workflow(document) for document in found])
 
     async def read(self, request: web.Request) -> web.Response:
-        found = await find(self.node, _id(request), parameters.version(request.query))
-        return answers.json(views.workflow(found))
+        found = await find(self.node, id_of(request), parameters.version(request.query))
+        answer = answers.json(views.workflow(found))
+        answer.headers["ETag"] = f'"{found.version}"'
+        return answer
+
+    async def validate(self, request: web.Request) -> web.Response:
+        """Whether the document could be saved. Nothing is kept."""
+        given = await documents.given(request)
+        return answers.json(Valid(workflow_id=given.id, steps=given.steps))
+
+    async def versions(self, request: web.Request) -> web.Response:
+        return await versions.index(self.node, request)
+
+    async def node_types(self, _request: web.Request) -> web.Response:
+        return answers.json(node_types.NODE_TYPES)
+
+    async def executions(self, request: web.Request) -> web.Response:
+        """The newest runs, in the shape of v0.4."""
+        workflow = id_of(request)
+        if await self._latest(workflow) is None:
+            raise _unknown(workflow)
+        recent = await self.node.store.runs(RunQuery(workflow=workflow, limit=EXECUTIONS))
+        return answers.json([await self._execution(row) for row in recent])
+
+    async def _execution(self, row: RunRow) -> ExecutionItem:
+        shard = self.node.shard_of(row.key.id)
+        newest_line = await self.node.store.last_logs(shard, row.key, limit=1)
+        count = newest_line[0].n if newest_line else 0
+        if not count:  # as its logs tell what happened to it, then
+            newest = await self.node.store.last_facts(shard, row.key, limit=1)
+            count = newest[0].seq if newest else 0
+        return ExecutionItem(
+            execution_id=row.key.id,
+            status=STATE[row.status],
+            start_time=views.iso(row.started_at),
+            end_time=None if row.ended_at is None else views.iso(row.ended_at),
+            logs_count=count,
+        )
 
     async def delete(self, request: web.Request) -> web.Response:
-        workflow, key = _id(request), parameters.idempotency_key(request.headers)
+        workflow, key = id_of(request), parameters.idempotency_key(request.headers)
         # Who asks again under the same key hears what was said the first time.
         if key is None and await self._latest(workflow) is None:
             raise _unknown(workflow)
@@ -93,7 +125,7 @@ class Workflows:
         return answers.json({"message": "Workflow deleted successfully", "workflowId": workflow})
 
     async def status(self, request: web.Request) -> web.Response:
-        workflow = _id(request)
+        workflow = id_of(request)
         if await self._latest(workflow) is None:
             raise _unknown(workflow)
         count = await self.node.store.count_runs(DEFAULT_NAMESPACE, workflow, COUNT_MAX)
@@ -101,26 +133,39 @@ class Workflows:
         open_run = next(filter(views.is_open, recent), None)
         last = next((row for row in recent if not views.is_open(row)), None)
         if len(recent) == RECENT:  # there may be older ones
-            open_run = open_run or await self._newest(workflow, ["running", "paused"])
-            last = last or await self._newest(workflow, [*ENDED, "stuck"])
+            open_run = open_run or await newest(self.node, workflow, ["running", "paused"])
+            last = last or await newest(self.node, workflow, [*ENDED, "stuck"])
         shown = open_run or last
-        facts: list[Fact] = []
-        if shown is not None:
-            shard = self.node.shard_of(shown.key.id)
-            facts = await self.node.store.last_facts(shard, shown.key, limit=LOG_LINES)
-        return answers.json(views.status(workflow, count, open_run, last, facts))
-
-    async def _newest(self, workflow: str, statuses: Sequence[str]) -> RunRow | None:
-        found: list[RunRow] = []
-        for status in statuses:
-            found += await self.node.store.runs(RunQuery(workflow=workflow, status=status, limit=1))
-        return max(found, key=lambda row: row.started_at, default=None)
+        texts = [] if shown is None else await last_texts(self.node, shown.key, LOG_LINES)
+        return answers.json(views.status(workflow, count, open_run, last, texts))
 
     async def _latest(self, workflow: str) -> Document | None:
         return await self.node.definitions.latest(DEFAULT_NAMESPACE, workflow)
 
+    async def _define_if(self, request: web.Request, given: Given, wanted: frozenset[int]) -> Reply:
+        """Only while one of these versions is the newest: somebody else's change is never overwritten."""
+        expected = next(iter(wanted), 0)
+        if len(wanted) > 1:
+            latest = await self._latest(given.id)
+            expected = 0 if latest is None or latest.version not in wanted else latest.version
+        try:
+            return await self._define(request, given, update=True, expected=expected)
+        except Refused as refusal:
+            latest = await self._latest(given.id)
+            if isinstance(refusal, NotFound | Stuck) or latest is None or latest.version == expected:
+                raise
+            message = f"workflow {given.id} is at version {latest.version} now; read it, and change that one"
+            extra = {"workflowId": given.id, "version": latest.version}
+            raise Problem(412, "Precondition failed", message, extra=extra) from None
+
     async def _define(
-        self, request: web.Request, given: Given, *, create: bool = False, update: bool = False
+        self,
+        request: web.Request,
+        given: Given,
+        *,
+        create: bool = False,
+        update: bool = False,
+        expected: int | None = None,
     ) -> Reply:
         key = parameters.idempotency_key(request.headers)
         command = DefineWorkflow(
@@ -129,6 +174,7 @@ class Workflows:
             document_hash=given.digest,
             create=create,
             update=update,
+            expected_version=expected,
             at=self.node.clock.now(),
         )
         return await self.node.router.send(workflow_key(given.id), command)
@@ -147,12 +193,20 @@ async def find(node: Node, workflow: str, version: int | None) -> Document:
     return found
 
 
+async def newest(node: Node, workflow: str, statuses: Sequence[str]) -> RunRow | None:
+    """The newest run that is in one of these."""
+    found: list[RunRow] = []
+    for status in statuses:
+        found += await node.store.runs(RunQuery(workflow=workflow, status=status, limit=1))
+    return max(found, key=lambda row: row.started_at, default=None)
+
+
 def command_id(action: str, key: str | None) -> str:
     """Named by the client's key, together with what it is for: one key never hides another request."""
     return uuid.uuid4().hex if key is None else f"{action} {key}"
 
 
-def _id(request: web.Request) -> str:
+def id_of(request: web.Request) -> str:
     workflow = request.match_info["workflow"]
     if not parameters.ID.fullmatch(workflow):
         raise _unknown(workflow)
@@ -161,42 +215,3 @@ def _id(request: web.Request) -> str:
 
 def _unknown(workflow: str) -> NotFound:
     return NotFound(f"there is no workflow {workflow}")
-
-
-async def _document(request: web.Request, workflow: str | None) -> Given:
-    """The sound document in the body. It has the id of the path, if there is one."""
-    body, kind = await request.read(), guard.kind_of(request.headers.get("Content-Type"))
-    if len(body) > THREAD_FROM_BYTES:
-        return await asyncio.to_thread(_read, body, kind, workflow)
-    return _read(body, kind, workflow)
-
-
-def _read(body: bytes, kind: Kind, workflow: str | None) -> Given:
-    parsed = text.parse(body, kind=kind)
-    given = parsed.document
-    if isinstance(given, dict):
-        given = _as_written(given)
-        if workflow is not None and given.setdefault("id", workflow) != workflow:
-            raise Problem(
-                400,
-                "Workflow ID mismatch",
-                f"the document has the id {given['id']!r} and the path {workflow!r}; leave `id` out of it",
-            )
-    try:
-        definition = document.read(given)
-    except Invalid as invalid:
-        raise text.located(invalid, parsed) from None
-    return Given(definition.id, given, document.digest(given))
-
-
-def _as_written(given: dict[str, Json]) -> dict[str, Json]:
-    """Without what only our answers have: whoever reads a workflow can send it back as it came."""
-    written = dict(given)
-    if isinstance(written.get("version"), int):
-        del written["version"]
-    if isinstance(written.get("metadata"), dict):
-        del written["metadata"]
-    for name in ("name", "description"):
-        if written.get(name) == "":
-            del written[name]
-    return written

@@ -35,16 +35,16 @@ _ADVICE = {
 }
 
 
-def parse(text: str) -> tuple[Json, Places]:
-    """The one document of a text, and the places of its values. Invalid for anything else.
+def parse(text: str, faults: Faults) -> tuple[Json, Places]:
+    """The one document of a text, and the places of its values. Invalid if the text cannot be read on.
 
-    What an alias stands for is shared with its anchor, not copied.
+    What can be read over (a key twice, a tag) is added to the faults. What an alias stands for is shared with
+    its anchor, not copied.
     """
-    builder = _Builder()
-    _check_text(text, builder.faults)
-    for event in _events(text, builder.faults):
+    builder = _Builder(faults)
+    _check_text(text, faults)
+    for event in _events(text, faults):
         builder.take(event)
-    builder.faults.refuse("the document")
     return builder.root, builder.trace.root
 
 
@@ -127,9 +127,9 @@ class _Open:
 class _Builder:
     """Takes the parser's events, makes the value and notes its places."""
 
-    def __init__(self) -> None:
-        self.faults = Faults()
-        self.trace = Trace(self.faults)
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.trace = Trace(faults)
         self.root: Json = None
         self._stack: list[_Open] = []
         self._anchors: dict[str, _Anchored | None] = {}  # None: not finished yet

@@ -1,0 +1,144 @@
+"""The whole API, asked by a machine that reads its description: no 5xx, nothing that is not described."""
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case, GenerationMode, HookContext
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi import checks
+
+from tests.gateway.house import ONE_STEP, House, house
+from windlass.core.task import Json
+from windlass.engine.node import Node, NodeSettings
+from windlass.gateway import openapi
+from windlass.gateway.http import make_app
+from windlass.gateway.routes import ROUTES, Route
+from windlass.journal.memory import MemoryStore
+from windlass.journal.sqlite import SqliteStore
+
+START_S = ASK_S = 30.0
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+    checks.unsupported_method,
+]
+SLOW = {"id": "slow", "steps": {"only": {"kind": "shell", "with": {"command": "sleep 1d"}}}}
+# What every second request is about, unless it would be spoiled for the others. Streams end with their run.
+KNOWN = {"workflow": "one", "run": "done", "execution": "done"}
+OTHERS = {
+    "updateWorkflow": {"workflow": "changing"},
+    "deleteWorkflow": {"workflow": "doomed"},
+    "getRun": {"run": "going"},
+    "explainRun": {"run": "going"},
+    "cancelRun": {"run": "ordered"},
+    "pauseRun": {"run": "ordered"},
+    "resumeRun": {"run": "ordered"},
+}
+
+
+def description() -> dict[str, Json]:
+    async def made() -> dict[str, Json]:
+        node = Node(MemoryStore(), NodeSettings(shards=1), wall=time.time, chance=random.Random(1))
+        routes: list[Route] = make_app(node)[ROUTES]
+        return openapi.describe(routes, "1")
+
+    return asyncio.run(made())
+
+
+schema = schemathesis.openapi.from_dict(description())
+schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+
+
+def often(value: Any) -> bool:
+    """About every second time, and the same each time this is tried."""
+    return len(repr(value)) % 2 == 0
+
+
+def name_of(context: HookContext) -> str:
+    assert context.operation is not None
+    return str(context.operation.definition.raw["operationId"])
+
+
+@schema.hook
+def map_path_parameters(context: HookContext, value: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not isinstance(value, dict) or not often(value):
+        return value
+    known = {**KNOWN, **OTHERS.get(name_of(context), {})}
+    return {part: known.get(part, given) for part, given in value.items()}
+
+
+@schema.hook
+def map_query(_context: HookContext, value: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Whoever waits for a run waits shortly."""
+    return {**value, "wait": "1ms"} if isinstance(value, dict) and often(value.get("wait", "x")) else value
+
+
+@schema.hook
+def map_body(context: HookContext, value: Any) -> Any:
+    """The runs of a batch are of a workflow that exists."""
+    if name_of(context) != "startRuns" or not isinstance(value, dict):
+        return value
+    runs = value.get("runs")
+    if not isinstance(runs, list):
+        return value
+    return {**value, "runs": [{**run, "workflow": "one"} if isinstance(run, dict) else run for run in runs]}
+
+
+async def furnish(home: House) -> None:
+    for name in ("one", "changing", "doomed"):
+        await home.save({**ONE_STEP, "id": name})
+    await home.save(SLOW)
+    await home.execute("one", {"runId": "done", "labels": {"team": "blue"}})
+    for run in ("going", "ordered"):
+        await home.execute("slow", {"runId": run}, wait=None)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A whole engine behind its real door, over a real journal; only its worker runs nothing for real."""
+    journal = tmp_path_factory.mktemp("data") / "journal.db"
+    ports: list[int] = []
+    ready, stops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
+
+    async def live() -> None:
+        store = await SqliteStore.open(journal)
+        try:
+            async with house(store=store) as home:
+                await furnish(home)
+                ports.append(home.port)
+                stop = asyncio.Event()
+                stops.append((asyncio.get_running_loop(), stop))
+                ready.set()
+                await stop.wait()
+        finally:
+            await store.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(live()))
+    thread.start()
+    assert ready.wait(START_S), "no engine came up"
+    yield f"http://127.0.0.1:{ports[0]}"
+    ((loop, stop),) = stops
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(START_S)
+
+
+@schema.parametrize()
+@settings(
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_nothing_is_answered_that_is_not_described(case: Case[Any], url: str) -> None:
+    case.call_and_validate(base_url=url, checks=CHECKS, timeout=ASK_S)

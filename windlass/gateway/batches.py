@@ -1,0 +1,108 @@
+"""`runs:batch`: many runs started at once, in as few commits as the journal can make of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass, field
+
+from aiohttp import web
+from msgspec import UNSET, UnsetType
+
+from windlass.core.commands import StartRun
+from windlass.core.names import RunId, run_id
+from windlass.engine.node import Node
+from windlass.gateway import answers, bodies, guard, starts
+from windlass.gateway.bodies import Item
+from windlass.gateway.shapes import Batch, BatchItem
+from windlass.journal import Document
+
+log = logging.getLogger(__name__)
+
+Wanted = tuple[str, int | None]  # a workflow, and its version; None: the newest
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    node: Node
+    chance: random.Random = field(default_factory=random.SystemRandom)
+
+    async def start(self, request: web.Request) -> web.Response:
+        kind = guard.kind_of(request.headers.get("Content-Type"))
+        items = bodies.batch(await request.read(), kind)
+        documents = await self._documents(items)
+        orders = [self._order(item, documents) for item in items]
+        # All letters are in the inboxes before any shard takes one: that is what lets them share commits.
+        told = await asyncio.gather(
+            *(self._answer(item, order) for item, order in zip(items, orders, strict=True))
+        )
+        return answers.json(Batch(items=told))
+
+    async def _documents(self, items: list[Item | Exception]) -> dict[Wanted, Document | Exception]:
+        """Each version that is asked for, read once."""
+        wanted = dict.fromkeys(_wanted(item) for item in items if isinstance(item, Item))
+        found = await asyncio.gather(
+            *(starts.document_of(self.node, workflow, version) for workflow, version in wanted),
+            return_exceptions=True,
+        )
+        documents: dict[Wanted, Document | Exception] = {}
+        for name, document in zip(wanted, found, strict=True):
+            if isinstance(document, BaseException) and not isinstance(document, Exception):
+                raise document
+            documents[name] = document
+        return documents
+
+    def _order(
+        self, item: Item | Exception, documents: dict[Wanted, Document | Exception]
+    ) -> tuple[RunId, StartRun] | Exception:
+        if isinstance(item, Exception):
+            return item
+        document = documents[_wanted(item)]
+        if isinstance(document, Exception):
+            return document
+        try:
+            command = starts.command(self.node, document, item, fresh=item.run_id is None)
+        except Exception as error:
+            return error
+        return RunId(item.run_id or run_id(command.at, self.chance.getrandbits(48))), command
+
+    async def _answer(self, item: Item | Exception, order: tuple[RunId, StartRun] | Exception) -> BatchItem:
+        if isinstance(order, Exception):
+            return _fault(order, item, None)
+        run, command = order
+        try:
+            begun = await starts.start(self.node, run, command)
+        except Exception as error:
+            # With its id even one whose outcome is unknown can be asked for again.
+            return _fault(error, item, run)
+        return BatchItem(
+            run_id=run,
+            execution_id=run,
+            workflow_id=command.workflow,
+            version=begun.version,
+            status="started",
+        )
+
+
+def _wanted(item: Item) -> Wanted:
+    return item.workflow, item.version
+
+
+def _fault(error: Exception, item: Item | Exception, run: RunId | None) -> BatchItem:
+    problem = answers.problem_of(error)
+    workflow: str | UnsetType = UNSET
+    if isinstance(item, Item):
+        problem, workflow = answers.about(error, workflowId=item.workflow), item.workflow
+        run = run or (None if item.run_id is None else RunId(item.run_id))
+    if problem.status == 500:
+        log.error("a run of a batch failed", extra={"run": run}, exc_info=error)
+    return BatchItem(
+        run_id=run or UNSET,
+        execution_id=run or UNSET,
+        workflow_id=workflow,
+        error=problem.error,
+        message=problem.message,
+        details=list(problem.details),
+        http_status=problem.status,
+    )

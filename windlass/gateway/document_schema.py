@@ -1,0 +1,221 @@
+"""The workflow document as a JSON Schema: for editors, and for the description of the API.
+
+`core.document` decides what is sound; this says the same as far as a schema can. It never refuses what the
+core takes, and refuses unknown keys and kinds as the core does: tests compare the two.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from windlass.core import document, durations, kinds
+from windlass.core.definition import Retry, StepKind
+from windlass.core.task import Json
+
+Schema = dict[str, Json]
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
+_UNITS: Final = ("w", "d", "h", "m", "s", "ms")
+_DURATION: Final = f"^{_NUMBER}$|^{''.join(f'({_NUMBER}{unit})?' for unit in _UNITS)}$"
+_ID: Final = "^[A-Za-z0-9._:-]+$"
+
+DurationText = Annotated[str, Meta(pattern=_DURATION, min_length=1)]
+
+
+def schema() -> Schema:
+    """One that stands for itself."""
+    parts = definitions("#/$defs/{}")
+    return {
+        "$schema": DIALECT,
+        "title": "A Windlass workflow",
+        **parts.pop("WorkflowDocument"),
+        "$defs": {name: parts[name] for name in sorted(parts)},
+    }
+
+
+def definitions(ref: str) -> dict[str, Schema]:
+    """The document and all its parts by name; `ref` says how one names another."""
+
+    def to(name: str) -> Schema:
+        return {"$ref": ref.format(name)}
+
+    return {
+        "WorkflowDocument": _workflow(to("DocumentStep"), to("Duration")),
+        "DocumentStep": {
+            "description": "One step of the graph; `kind` says what it does",
+            "oneOf": [to(_step_name(kind)) for kind in kinds.KINDS],
+        },
+        **{_step_name(kind): _step(kind, to("Retry"), to("Duration")) for kind in kinds.KINDS},
+        "Retry": _retry(to("Duration")),
+        "Duration": {
+            "description": "A length of time: 500ms, 20s, 2m, 1h30m, 1d; a number counts seconds",
+            "anyOf": [
+                {"type": "string", "pattern": _DURATION, "minLength": 1},
+                {"type": "number", "minimum": 0, "maximum": durations.SECONDS_MAX},
+            ],
+            "examples": ["20s", "1h30m"],
+        },
+    }
+
+
+def _workflow(step: Schema, duration: Schema) -> Schema:
+    by_id = {
+        "type": "object",
+        "propertyNames": {"pattern": _ID, "maxLength": document.STEP_ID_MAX},
+        "additionalProperties": step,
+        "minProperties": 1,
+        "maxProperties": document.STEPS_MAX,
+    }
+    listed = {
+        "type": "array",
+        "items": {"allOf": [step, {"type": "object", "required": ["id"]}]},
+        "minItems": 1,
+        "maxItems": document.STEPS_MAX,
+    }
+    return _object(
+        {
+            "id": _about(
+                _text(pattern=_ID, maxLength=document.WORKFLOW_ID_MAX), "What it is called; never changes"
+            ),
+            "name": _about({"type": "string"}, "For people"),
+            "description": _about({"type": "string"}, "What it is for"),
+            "steps": _about({"anyOf": [by_id, listed]}, "By their ids, or a list in which each has an `id`"),
+            "deadline": _about(duration, "A run that takes longer fails"),
+            "max_parallel": _about(
+                _whole(1, document.PARALLEL_MAX), "At most so many steps of a run at once"
+            ),
+        },
+        required=["id", "steps"],
+    )
+
+
+def _step(kind: StepKind, retry: Schema, duration: Schema) -> Schema:
+    options = _WITH[kind]
+    if kind == "wait":
+        options = {**options, "properties": {**options["properties"], "for": duration}}
+    fields: Schema = {
+        "id": _about(_text(pattern=_ID, maxLength=document.STEP_ID_MAX), "Only where steps are a list"),
+        "kind": {"const": kind},
+        "with": options,
+        "needs": _about(_texts(), "The steps that have to end well before it begins"),
+        "retry": retry,
+        "timeout": _about(duration, "For each attempt, from its start"),
+        "timeout_total": _about(duration, "Over all attempts, from when it could begin"),
+        "requires": _about(_texts(), "What a worker has to offer"),
+        "priority": _about(_whole(-document.PRIORITY_MAX, document.PRIORITY_MAX), "Higher goes first"),
+        "labels": _members(),
+        "on_failure": _about(
+            {"anyOf": [{"enum": ["fail", "skip"]}, _object({"fallback": _text()}, required=["fallback"])]},
+            "What becomes of the run: it fails, goes on without it, or another step takes its place",
+        ),
+        "on_lost": _about({"enum": ["retry", "fail"]}, "When its worker went away in the middle of it"),
+    }
+    return _object(fields, required=["kind"] if kind == "noop" else ["kind", "with"])
+
+
+def _retry(duration: Schema) -> Schema:
+    usual = Retry()
+    fields: Schema = {
+        "attempts": {
+            **_about(_whole(1, document.ATTEMPTS_MAX), "All of them, the first included"),
+            "default": document.ATTEMPTS_UNSAID,
+        },
+        "backoff": _about(duration, f"The first pause; {durations.show(usual.backoff_s)} unless it is said"),
+        "factor": {
+            **_about(
+                {"type": "number", "minimum": 1, "maximum": document.FACTOR_MAX},
+                "From one pause to the next",
+            ),
+            "default": usual.factor,
+        },
+        "max": _about(duration, f"The longest pause; {durations.show(usual.max_s)} unless it is said"),
+        "not_on": _about(_texts(), "Names of exceptions that trying again does not help against"),
+    }
+    return _about(_object(fields), "How often it is tried, and how far apart")
+
+
+def _step_name(kind: StepKind) -> str:
+    return f"{kind.capitalize()}Step"
+
+
+def _object(properties: Schema, required: list[str] | None = None, **more: Json) -> Schema:
+    made: Schema = {"type": "object", "properties": properties, "additionalProperties": False, **more}
+    return {**made, "required": required} if required else made
+
+
+def _about(schema: Schema, description: str) -> Schema:
+    return {"description": description, **schema}
+
+
+def _text(**more: Json) -> Schema:
+    return {"type": "string", "minLength": 1, **more}
+
+
+def _texts() -> Schema:
+    return {"anyOf": [_text(), {"type": "array", "items": _text()}]}
+
+
+def _members(**more: Json) -> Schema:
+    return {"type": "object", "additionalProperties": {"type": "string"}, **more}
+
+
+def _whole(low: int, high: int) -> Schema:
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+def _either(one: str, other: str) -> list[Schema]:
+    return [{"required": [one]}, {"required": [other]}]
+
+
+_METHOD: Final = "|".join("".join(f"[{c}{c.lower()}]" for c in method) for method in kinds.METHODS)
+
+_WITH: Final[dict[StepKind, Schema]] = {
+    "python": _object(
+        {
+            "call": _about(_text(pattern="^[^:]+:[^:]+$", examples=["reports:crunch"]), "module:function"),
+            "args": _about({"type": "object"}, "Its arguments by name"),
+        },
+        required=["call"],
+    ),
+    "http": _object(
+        {
+            "url": _about(
+                _text(pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000-\u0020\u007f]+$"),
+                "Where to, e.g. https://example.org/sales",
+            ),
+            "method": {
+                "description": "GET unless it is said",
+                # The first for editors, which offer it; the second because the case does not matter.
+                "anyOf": [{"enum": list(kinds.METHODS)}, {"type": "string", "pattern": f"^({_METHOD})$"}],
+            },
+            "headers": _members(propertyNames={"pattern": r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"}),
+            "body": _about({"type": "string"}, "What to send as text"),
+            "json": {"description": "What to send as JSON, in place of a body"},
+        },
+        required=["url"],
+        **{"not": {"required": ["body", "json"]}},
+    ),
+    "shell": _object(
+        {
+            "argv": {
+                "description": "The program and its arguments",
+                "type": "array",
+                "items": {"type": "string"},
+                "minItems": 1,
+            },
+            "command": _about(_text(), "One line for the shell"),
+            "env": _members(propertyNames={"pattern": "^[^=]+$"}),
+            "cwd": _about(_text(), "The folder to run it in"),
+            "stdin": _about({"type": "string"}, "What it reads"),
+        },
+        oneOf=_either("argv", "command"),
+    ),
+    "wait": _object(
+        {"for": {}, "until": _about(_text(examples=["2026-01-01T08:00:00Z"]), "A time with its zone")},
+        oneOf=_either("for", "until"),
+    ),
+    "noop": _object({"value": {"description": "What it hands on"}}),
+}

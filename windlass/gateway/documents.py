@@ -1,0 +1,46 @@
+"""Workflow documents in requests: read, found sound, or refused with every fault and its place."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from windlass.core import document
+from windlass.core.names import WorkflowId
+from windlass.core.task import Json
+from windlass.gateway import guard, written
+from windlass.gateway.answers import Problem
+from windlass.gateway.guard import Kind
+
+# Reading a larger document would keep everybody else waiting.
+THREAD_FROM_BYTES: Final = 64 * 1024
+
+
+class Given(NamedTuple):
+    """A sound document."""
+
+    id: WorkflowId
+    document: dict[str, Json]
+    digest: str
+    steps: int
+
+
+async def given(request: web.Request, workflow: str | None = None) -> Given:
+    """The sound document in the body. It has the id of the path, if there is one."""
+    body, kind = await request.read(), guard.kind_of(request.headers.get("Content-Type"))
+    if len(body) > THREAD_FROM_BYTES:
+        return await asyncio.to_thread(_read, body, kind, workflow)
+    return _read(body, kind, workflow)
+
+
+def _read(body: bytes, kind: Kind, workflow: str | None) -> Given:
+    given, definition = written.read(body, kind=kind, workflow=workflow)
+    if workflow is not None and definition.id != workflow:
+        raise Problem(
+            400,
+            "Workflow ID mismatch",
+            f"the document has the id {definition.id!r} and the path {workflow!r}; leave `id` out of it",
+        )
+    return Given(definition.id, given, document.digest(given), len(definition.steps))

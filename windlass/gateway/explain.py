@@ -1,0 +1,72 @@
+"""`explain` over HTTP: why a run is not moving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+from aiohttp import web
+
+from windlass.core import explain as explain_core
+from windlass.core.names import DEFAULT_NAMESPACE, run_key
+from windlass.core.run_state import restore
+from windlass.core.vocabulary import RunStatus
+from windlass.engine.node import Node
+from windlass.gateway import answers, runs, views
+from windlass.gateway.shapes import Explanation, Reason
+from windlass.journal import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    node: Node
+
+    async def explain(self, request: web.Request) -> web.Response:
+        run = runs.id_of(request)
+        status, told = await self._explanation(await runs.find(self.node, run))
+        return answers.json(
+            Explanation(
+                run_id=run,
+                status=status,
+                sentence=told.sentence,
+                reasons=[_reason(reason) for reason in told.reasons],
+                counts=told.counts,
+            )
+        )
+
+    async def _explanation(self, row: RunRow) -> tuple[RunStatus, explain_core.Explanation]:
+        run, now = row.key.id, self.node.clock.now()
+        if row.status == "stuck":
+            return "stuck", explain_core.stuck(
+                row.error, since=await self._stuck_since(run), run_id=run, now=now
+            )
+        if not row.settled:
+            seen, definition = await runs.see(self.node, run)
+            if seen.image is not None:
+                folded = restore(definition, seen.image)
+                outside = self.node.dispatcher.outlook(run_key(run))
+                return folded.status, explain_core.explain(folded, outside, run_id=run, now=now)
+            row = seen.row
+        status = msgspec.convert(row.status, RunStatus)
+        return status, explain_core.ended(status, error=row.error, at=row.ended_at, run_id=run, now=now)
+
+    async def _stuck_since(self, run: str) -> float | None:
+        found = await self.node.store.stuck(DEFAULT_NAMESPACE)
+        return next((row.since for row in found if row.key == run_key(run)), None)
+
+
+def _reason(reason: explain_core.Reason) -> Reason:
+    return Reason(
+        kind=reason.kind,
+        detail=reason.detail,
+        step=reason.step,
+        count=reason.count,
+        since=None if reason.since is None else views.iso(reason.since),
+        until=None if reason.until is None else views.iso(reason.until),
+        next=reason.next,
+        worker=reason.worker,
+        requires=list(reason.requires),
+        attempt=reason.attempt,
+        attempts=reason.attempts,
+        ahead=reason.ahead,
+    )

@@ -1,0 +1,54 @@
+"""Starting a run: from what was asked to a command, from the owner's reply to what is known of the start."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from windlass.core.commands import StartRun
+from windlass.core.errors import NotFound
+from windlass.core.names import DEFAULT_NAMESPACE, RunId, WorkflowId, run_key
+from windlass.engine.node import Node
+from windlass.gateway import bodies, parameters, workflows
+from windlass.gateway.bodies import Asked
+from windlass.journal import Document
+
+
+class Start(NamedTuple):
+    version: int
+    started_at: float
+    status: str  # that the run has by now
+
+
+async def document_of(node: Node, workflow: str, version: int | None) -> Document:
+    """The version that is to be run."""
+    if not parameters.ID.fullmatch(workflow):
+        raise NotFound(f"there is no workflow {workflow}")
+    document = await workflows.find(node, workflow, version)
+    # The shard needs it in a moment: it need not be read twice.
+    node.definitions.add(DEFAULT_NAMESPACE, document)
+    return document
+
+
+def command(node: Node, document: Document, asked: Asked, *, fresh: bool) -> StartRun:
+    """Raises what `bodies.request_hash` raises: the journal must be able to keep it."""
+    return StartRun(
+        workflow=WorkflowId(document.key.id),
+        version=document.version,
+        document_hash=document.hash,
+        request_hash=bodies.request_hash(document.hash, asked),
+        input=asked.input,
+        context=asked.context,
+        priority=asked.priority,
+        labels=asked.labels,
+        fresh=fresh,
+        at=node.clock.now(),
+    )
+
+
+async def start(node: Node, run: RunId, command: StartRun) -> Start:
+    reply = await node.router.send(run_key(run), command)
+    if not reply.changed:  # it had been started before: the same answer again
+        row = await node.store.run(node.shard_of(run), run_key(run))
+        if row is not None:
+            return Start(row.version, row.started_at, reply.status)
+    return Start(command.version, command.at, reply.status)
