@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 SEEDS ?= 200
+N ?= 1000000
+DATA ?= .windlass-seeded
 
 # Say what is done, not how; and never replace the Python of this machine by a downloaded one.
 export UV_PYTHON_DOWNLOADS := never
@@ -18,15 +20,16 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH CONDA_PREFIX
 
 UV := .tools/bin/uv
 BIN := .venv/bin
+DIST := dist
 CODE := $(wildcard windlass tests bench)
 ENV_READY := .venv/windlass-env
 UV_READY := .tools/windlass-uv
 
 .DEFAULT_GOAL := help
-.PHONY: help env up test demo check sim bench acceptance lock clean FORCE
+.PHONY: help env up test demo check sim bench seed-runs load acceptance wheel lock clean FORCE
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 env: $(ENV_READY) ## make .venv with everything pinned (does nothing when it is up to date)
 	@:
@@ -51,8 +54,17 @@ sim: env ## play SEEDS=200 simulated lives of an engine, with faults (SEED=7: th
 bench: env ## measure, beside the ceiling of the store
 	@exec $(BIN)/python -m bench
 
+seed-runs: env ## make a journal of N=1000000 finished runs in DATA=.windlass-seeded
+	@exec $(BIN)/python -m bench.seed_runs $(N) --data $(DATA)
+
+load: env ## 1,000 runs open at once for two minutes: no error, none lost, memory flat
+	@exec $(BIN)/python -m bench.load
+
 acceptance: env ## which test or benchmark proves which requirement
 	@exec $(BIN)/python -m tests.acceptance
+
+wheel: env ## build the wheel into dist/, with the pinned tools and no network
+	$(BIN)/python -m hatchling build -t wheel -d $(DIST)
 
 lock: $(UV_READY) ## write the pins anew from pyproject.toml (UPGRADE=1 takes the newest versions)
 	$(pin) pyproject.toml --output-file requirements.txt

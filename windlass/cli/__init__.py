@@ -8,6 +8,7 @@ import sys
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from windlass import __version__
 from windlass.cli.ending import ENDINGS, Ending, Exit
@@ -20,12 +21,22 @@ COMMANDS: Final = {
     "apply": ("windlass.cli.apply:apply", "Save workflows: create them, or make their next version."),
     "run": ("windlass.cli.run:run", "Run a workflow, and watch it to its end."),
     "workflows": ("windlass.cli.workflows:workflows", "List the workflows."),
+    "delete": ("windlass.cli.delete:delete", "Delete workflows; their runs go on and stay readable."),
+    "validate": ("windlass.cli.validate:validate", "Check documents, and name every mistake with its place."),
+    "graph": ("windlass.cli.graph:graph", "Draw the steps of a workflow, or how far a run is."),
     "runs": ("windlass.cli.runs:runs", "List runs, the newest first."),
     "show": ("windlass.cli.show:show", "Show one run and its steps."),
     "events": ("windlass.cli.events:events", "Show what happened in a run, event by event."),
+    "logs": ("windlass.cli.logs:logs", "Show what the steps of a run print."),
+    "explain": ("windlass.cli.explain:explain", "Say why a run is not moving, and what would help."),
     "cancel": ("windlass.cli.orders:cancel", "Cancel a run: its steps are stopped for real."),
     "pause": ("windlass.cli.orders:pause", "Pause a run: what runs goes on, nothing new starts."),
     "resume": ("windlass.cli.orders:resume", "Let a paused run go on."),
+    "retry-stuck": ("windlass.cli.stuck:retry_stuck", "List what is stuck, or let it try again."),
+    "backup": ("windlass.cli.backup:backup", "Copy the journal into FILE, also while an engine runs."),
+    "restore": ("windlass.cli.restore:restore", "Make FILE, a backup, the journal of a data folder."),
+    "doctor": ("windlass.cli.doctor:doctor", "Look for what could keep an engine from working here."),
+    "completion": ("windlass.cli.completion:completion", "Print what makes a shell complete commands."),
     "version": ("windlass.cli.version:version", "Say which Windlass this is."),
 }
 
@@ -46,12 +57,21 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names without importing what they name: a shell asks at every press of the tab key."""
+        found = [name for name in COMMANDS if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(name, help=COMMANDS[name][1]) for name in found] + options
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except WindlassError as error:
             raise Ending.of(error, as_json=wants_json(ctx)) from error
-        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+        except (KeyboardInterrupt, click.Abort) as error:
+            words = "interrupted"
+            raise Ending(Exit.INTERRUPTED, words, kind=words, as_json=wants_json(ctx)) from error
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:
             if ctx.params["traceback"]:

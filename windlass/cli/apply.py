@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from windlass.cli import documents
+from windlass.cli.bars import bar
 from windlass.cli.screen import print_json, say
 from windlass.cli.shared import client, sharing, wants_json
 
 
 @click.command
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @sharing()
 @click.pass_context
 def apply(ctx: click.Context, files: tuple[str, ...]) -> None:
@@ -26,18 +27,21 @@ def apply(ctx: click.Context, files: tuple[str, ...]) -> None:
     """
     server = client(ctx)
     found = [documents.read(file) for file in files]
+    quiet = wants_json(ctx)
     saved = []
-    for document in found:
-        applied = documents.save(server, document)
-        saved.append(
-            {
-                "file": document.file,
-                "workflowId": applied.workflow,
-                "version": applied.version,
-                "outcome": applied.outcome,
-            }
-        )
-        if not wants_json(ctx):
-            say((applied.workflow, "bold"), f": {documents.describe(applied)}")
-    if wants_json(ctx):
+    with bar("saving", quiet=quiet or len(found) < 2, counted=True) as tell:
+        for count, document in enumerate(found, start=1):
+            applied = documents.save(server, document)
+            saved.append(
+                {
+                    "file": document.file,
+                    "workflowId": applied.workflow,
+                    "version": applied.version,
+                    "outcome": applied.outcome,
+                }
+            )
+            if not quiet:
+                say((applied.workflow, "bold"), f": {documents.describe(applied)}")
+            tell(count, len(found))
+    if quiet:
         print_json({"items": saved})

@@ -11,8 +11,10 @@ from typing import Final
 import click
 
 from windlass.cli.ending import InvalidFile
+from windlass.core.definition import Definition
 from windlass.core.errors import Invalid
-from windlass.gateway.text import parse
+from windlass.gateway import written
+from windlass.gateway.text import Kind, parse_on
 from windlass.sdk.client import Applied, Client, DocumentType
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -41,10 +43,10 @@ def read(file: str) -> Document:
     name = "stdin" if file == STDIN else file
     as_json = file.endswith(".json")
     try:
-        document = parse(body, kind="json" if as_json else "yaml").document
+        given = parse_on(body, kind="json" if as_json else "yaml").document
     except Invalid as error:
         raise InvalidFile(name, error) from None
-    workflow = document.get("id") if isinstance(document, dict) else None
+    workflow = given.get("id") if isinstance(given, dict) else None
     return Document(
         file=name,
         body=body,
@@ -53,12 +55,21 @@ def read(file: str) -> Document:
     )
 
 
-def save(server: Client, document: Document) -> Applied:
+def definition(file: str) -> Definition:
+    """What the document in a file means. Raises InvalidFile with all its faults, each with its place."""
+    found = read(file)
+    try:
+        return written.read(found.body, kind=_kind(found.type)).definition
+    except Invalid as error:
+        raise InvalidFile(found.file, error) from None
+
+
+def save(server: Client, found: Document) -> Applied:
     """Raises InvalidFile for a document that is not sound; nothing is stored then."""
     try:
-        return server.apply(document.workflow, document.body, document.type)
+        return server.apply(found.workflow, found.body, found.type)
     except Invalid as error:
-        raise InvalidFile(document.file, error) from None
+        raise InvalidFile(found.file, error) from None
 
 
 def describe(applied: Applied) -> str:
@@ -69,3 +80,7 @@ def describe(applied: Applied) -> str:
             return f"version {applied.version}"
         case "unchanged":
             return f"unchanged (version {applied.version})"
+
+
+def _kind(type: DocumentType) -> Kind:
+    return "json" if type == "application/json" else "yaml"

@@ -30,13 +30,13 @@ class Exit(IntEnum):
 
 ENDINGS: Final = """\
   0  it worked; the run succeeded
-  1  the run failed, or is stuck; something else went wrong
+  1  the run failed, or is stuck; `doctor` found something; something else went wrong
   2  the command was not understood
   3  the run was cancelled
   4  the run ended as partial_success: steps that may fail have failed
   5  no server answers, or it is too busy
   6  --timeout passed; the run goes on
-  7  the server refused: not found, not valid, or not possible now
+  7  refused: not found, not valid, or not possible now
   130  Ctrl-C; a run that was watched goes on"""
 
 BY_OUTCOME: Final[dict[str, Exit]] = {
@@ -72,7 +72,7 @@ class Ending(click.ClickException):
             return cls(error.code, str(error), kind=error.kind, as_json=as_json)
         faults = error.faults if isinstance(error, Invalid) else ()
         file = error.file if isinstance(error, InvalidFile) else file
-        details = [_detail(fault, file) for fault in faults]
+        details = [detail(fault, file) for fault in faults]
         code, kind = _code(error)
         return cls(code, _advise(error), kind=kind, faults=details, as_json=as_json)
 
@@ -133,10 +133,11 @@ def _advise(error: WindlassError) -> str:
             return str(error)
 
 
-def _detail(fault: Fault, file: str) -> dict[str, Json]:
+def detail(fault: Fault, file: str) -> dict[str, Json]:
+    """A fault as JSON has it, and as a line `place: message`."""
     place = [file] if file else []
     place += [str(fault.line), str(fault.column)] if fault.line else [fault.pointer] if fault.pointer else []
-    detail: dict[str, Json] = {"place": ":".join(place) or "the request", "message": fault.message}
-    detail |= {"file": file} if file else {}
-    detail |= {"line": fault.line, "column": fault.column} if fault.line else {}
-    return detail | {"pointer": fault.pointer}
+    told: dict[str, Json] = {"place": ":".join(place) or "the request", "message": fault.message}
+    told |= {"file": file} if file else {}
+    told |= {"line": fault.line, "column": fault.column} if fault.line else {}
+    return told | {"pointer": fault.pointer}

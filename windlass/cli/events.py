@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from windlass.cli.ids import RUN
 from windlass.cli.screen import moment, print_json, print_table, short
 from windlass.cli.shared import client, sharing, wants_json
 from windlass.core.task import Json
@@ -15,14 +16,20 @@ APART: Final = {"seq", "at", "type", "step", "attempt", "documentHash", "request
 
 
 @click.command
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option(
     "--after", metavar="SEQ", type=click.IntRange(0), default=0, help="Only what came after this one."
 )
 @sharing()
 @click.pass_context
 def events(ctx: click.Context, run: str, after: int) -> None:
-    """Show what happened in a run, event by event."""
+    """Show what happened in a run, event by event.
+
+    \b
+    Examples:
+      windlass events exec_0198…
+      windlass events exec_0198… --after 12 --json
+    """
     items = list(client(ctx).all_events(run, after=after))
     if wants_json(ctx):
         print_json({"items": items})

@@ -1,59 +1,88 @@
-"""How an engine's log looks: one line each, for people or for programs."""
+"""`windlass logs`"""
 
 from __future__ import annotations
 
 import json
-import logging
-import sys
-from datetime import UTC, datetime
+from collections.abc import Iterable
 from typing import Final
 
-from windlass.config import LogFormat
+import click
+
+from windlass.cli.ending import Exit
+from windlass.cli.ids import RUN
+from windlass.cli.screen import clean, moment, print_json
+from windlass.cli.shared import client, sharing, wants_json
 from windlass.core.task import Json
+from windlass.sdk.client import Client
 
-# What every record has; all else was given as `extra`.
-USUAL: Final = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
-LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
-# Said by default: that it started, what it found, that it stopped.
-ALWAYS: Final = "windlass.serve"
+# An engine that is started again comes back within this time, and the run with it.
+FOLLOW_PATIENCE_S: Final = 30.0
+TAIL_MAX: Final = 10_000
+COLOURS: Final = {"stderr": "yellow", "system": "magenta"}
 
-
-def set_up_log(format: LogFormat, verbose: int) -> None:
-    """Send the log to standard error. What programs read there by default, people are told by `up`."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if format == "json" else TextLines())
-    logging.basicConfig(level=LEVELS[min(verbose, 2)], handlers=[handler], force=True)
-    if format == "json" and verbose == 0:
-        logging.getLogger(ALWAYS).setLevel(logging.INFO)
-    # Its DEBUG tells of every slow callback; of requests our own log tells.
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
-    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+Lines = Iterable[dict[str, Json]]
 
 
-class JsonLines(logging.Formatter):
-    """One object per line: at, level, logger, message, and the fields of the record."""
+@click.command
+@click.argument("run", type=RUN)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is printed from now on, until it ends.")
+@click.option("--step", metavar="STEP", help="Only what this step printed.")
+@click.option(
+    "--tail", metavar="LINES", type=click.IntRange(1, TAIL_MAX), help="Only the last so many lines."
+)
+@click.option("-t", "--times", is_flag=True, help="When each line was printed.")
+@sharing()
+@click.pass_context
+def logs(ctx: click.Context, run: str, follow: bool, step: str | None, tail: int | None, times: bool) -> None:
+    """Show what the steps of a run print.
 
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Json] = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        line |= {name: value for name, value in fields(record).items() if name not in line}
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+    What they print to stderr has another colour. Of a run with several steps, each line says whose it is.
+    With --follow, --json prints one object per line.
+
+    \b
+    Examples:
+      windlass logs -f exec_0198…
+      windlass logs exec_0198… --step fetch --tail 20
+      windlass logs exec_0198… --json | jq -r '.items[] | select(.stream == "stderr").text'
+    """
+    server = client(ctx)
+    lines = _lines(server, run, follow, step, tail)
+    if wants_json(ctx) and not follow:
+        print_json({"items": list(lines)})
+        return
+    width = 0 if wants_json(ctx) or step else _name_width(server, run)
+    try:
+        for line in lines:
+            if wants_json(ctx):
+                click.echo(json.dumps(line, ensure_ascii=False))
+            else:
+                _show(line, width, times)
+    except KeyboardInterrupt:
+        ctx.exit(Exit.INTERRUPTED)  # how one stops following
 
 
-class TextLines(logging.Formatter):
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+def _lines(server: Client, run: str, follow: bool, step: str | None, tail: int | None) -> Lines:
+    if follow:
+        server.patience_s = FOLLOW_PATIENCE_S
+        return server.follow_logs(run, step=step, tail=tail)
+    if tail is not None:
+        items: Lines = server.logs(run, step=step, tail=tail)["items"]
+        return items
+    return server.all_logs(run, step=step)
 
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        extra = "".join(f"  {name}={value}" for name, value in fields(record).items())
-        return super().formatMessage(record) + extra
+
+def _name_width(server: Client, run: str) -> int:
+    """Of the steps' names; 0 where there is no need to say whose a line is."""
+    names = [str(step["id"]) for step in server.run(run)["steps"]]
+    return max(map(len, names)) if len(names) > 1 else 0
 
 
-def fields(record: logging.LogRecord) -> dict[str, Json]:
-    return {name: value for name, value in record.__dict__.items() if name not in USUAL}
+def _show(line: dict[str, Json], width: int, times: bool) -> None:
+    words = []
+    at = moment(line["at"]) if times else None
+    if at is not None:
+        words.append(click.style(f"{at:%H:%M:%S.%f}"[:-3], dim=True))
+    if width:
+        words.append(click.style(f"{clean(str(line['step'])):<{width}} │", dim=True))
+    words.append(click.style(clean(str(line["text"])), fg=COLOURS.get(str(line["stream"]))))
+    click.echo(" ".join(words))

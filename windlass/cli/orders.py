@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from windlass.cli.ids import RUN
 from windlass.cli.screen import coloured, print_json, say
 from windlass.cli.shared import client, sharing, wants_json
 from windlass.sdk.client import Order
 
 
 @click.command
-@click.argument("run")
+@click.argument("run", type=RUN)
 @click.option("--reason", default="", help="Kept with the run.")
 @sharing()
 @click.pass_context
@@ -25,20 +26,30 @@ def cancel(ctx: click.Context, run: str, reason: str) -> None:
 
 
 @click.command
-@click.argument("run")
+@click.argument("run", type=RUN)
 @sharing()
 @click.pass_context
 def pause(ctx: click.Context, run: str) -> None:
-    """Pause a run: what runs goes on, nothing new starts."""
+    """Pause a run: what runs goes on, nothing new starts.
+
+    \b
+    Example:
+      windlass pause exec_0198…
+    """
     _give(ctx, run, "pause")
 
 
 @click.command
-@click.argument("run")
+@click.argument("run", type=RUN)
 @sharing()
 @click.pass_context
 def resume(ctx: click.Context, run: str) -> None:
-    """Let a paused run go on."""
+    """Let a paused run go on.
+
+    \b
+    Example:
+      windlass resume exec_0198…
+    """
     _give(ctx, run, "resume")
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from windlass.cli import documents
 from windlass.cli.ending import BY_OUTCOME, ENDINGS, Ended, Exit
+from windlass.cli.ids import FILE_OR_WORKFLOW
 from windlass.cli.progress import Progress
 from windlass.cli.screen import coloured, print_json, say, screen, took
 from windlass.cli.shared import client, sharing, wants_json
@@ -33,7 +34,7 @@ Exit codes:
 
 
 @click.command(epilog=EPILOG)
-@click.argument("workflow", metavar="FILE|ID")
+@click.argument("workflow", metavar="FILE|ID", type=FILE_OR_WORKFLOW)
 @click.option(
     "-i",
     "--input",

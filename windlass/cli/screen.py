@@ -48,14 +48,16 @@ def say(*parts: Cell | tuple[str, str]) -> None:
     screen().print(Text.assemble(*cleaned))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, head: bool = True) -> None:
     console = screen()
     lines = [list(columns), *([str(_clean(cell)) for cell in row] for row in rows)]
     if console.is_terminal:
         # One line each: what does not fit is cut from the last column, never from an id.
         *first, last = [max(cell_len(line[i]) for line in lines) for i in range(len(columns))]
         room = max(10, console.width - sum(first) - len(GAP) * len(first))
-        table = Table(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), header_style="bold")
+        table = Table(
+            box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), header_style="bold", show_header=head
+        )
         for name, width in zip(columns, [*first, min(last, room)], strict=True):
             table.add_column(name, no_wrap=True, width=width, overflow="ellipsis")
         for row in rows:
@@ -63,7 +65,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         console.print(table, soft_wrap=False)
         return
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    for line in lines:
+    for line in lines if head else lines[1:]:
         text = GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo(text.rstrip())
 

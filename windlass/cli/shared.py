@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
 import click
 
+from windlass.config import Config
 from windlass.sdk.client import DEFAULT_URL, Client
 
 SERVER: Final = "windlass.server"
@@ -42,12 +44,29 @@ def sharing(*, environment: bool = False) -> Callable[[Callable[P, R]], Callable
     return add
 
 
+def data_option(function: Callable[P, R]) -> Callable[P, R]:
+    """--data, as `up` has it, for commands that look into the folder themselves."""
+    return click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Config().data,
+        show_default=True,
+        envvar="WINDLASS_DATA",
+        help="The folder of the journal.",
+    )(function)
+
+
 def client(ctx: click.Context, *, patience_s: float | None = None) -> Client:
     server = Client(ctx.meta.get(SERVER) or DEFAULT_URL)
     if patience_s is not None:
         server.patience_s = patience_s
     ctx.call_on_close(server.close)
     return server
+
+
+def named_server(ctx: click.Context) -> str | None:
+    """The server that the user named, by option or variable."""
+    return ctx.meta.get(SERVER)
 
 
 def wants_json(ctx: click.Context) -> bool:

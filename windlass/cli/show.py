@@ -7,17 +7,23 @@ import json
 import click
 from rich.text import Text
 
+from windlass.cli.ids import RUN
 from windlass.cli.screen import Cell, between, clock, coloured, print_json, print_table, say, short, took
 from windlass.cli.shared import client, sharing, wants_json
 from windlass.core.task import Json
 
 
 @click.command
-@click.argument("run")
+@click.argument("run", type=RUN)
 @sharing()
 @click.pass_context
 def show(ctx: click.Context, run: str) -> None:
-    """Show one run and its steps."""
+    """Show one run and its steps.
+
+    \b
+    Example:
+      windlass show exec_0198…
+    """
     seen = client(ctx).run(run)
     if wants_json(ctx):
         print_json(seen)

@@ -14,7 +14,7 @@ import click
 
 from windlass import serve
 from windlass.cli.ending import Exit
-from windlass.cli.logs import set_up_log
+from windlass.cli.engine_log import set_up_log
 from windlass.cli.screen import say
 from windlass.cli.shared import sharing, wants_json
 from windlass.cli.values import seconds
@@ -148,6 +148,24 @@ def _is_module(name: str) -> bool:
     envvar="WINDLASS_SHARDS",
     help="Written once, into a new data folder.",
 )
+@click.option(
+    "--log-lines",
+    type=click.IntRange(1, 10_000_000),
+    metavar="LINES",
+    default=USUAL.log_lines,
+    show_default=True,
+    envvar="WINDLASS_LOG_LINES",
+    help="How much is kept of what one attempt at a step prints; of a run ten times as much.",
+)
+@click.option(
+    "--log-bytes",
+    type=click.IntRange(1, 1 << 30),
+    metavar="BYTES",
+    default=USUAL.log_bytes,
+    show_default=True,
+    envvar="WINDLASS_LOG_BYTES",
+    help="The same in bytes: whichever is reached first.",
+)
 @click.option("--log", type=click.Choice(get_args(LogFormat)), default=USUAL.log, envvar="WINDLASS_LOG")
 @click.option("-v", "--verbose", count=True, envvar="WINDLASS_VERBOSE", help="Log more; -vv logs everything.")
 @sharing()
@@ -167,6 +185,8 @@ def up(
     idle: float,
     live_max: int,
     shards: int,
+    log_lines: int,
+    log_bytes: int,
     log: LogFormat,
     verbose: int,
 ) -> None:
@@ -193,6 +213,8 @@ def up(
         idle_s=idle,
         live_max=live_max,
         snapshot_every=snapshot_every,
+        log_lines=log_lines,
+        log_bytes=log_bytes,
         examples=examples,
         log=log,
         verbose=verbose,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import click
 
@@ -26,6 +27,26 @@ def seconds(_ctx: click.Context, _parameter: click.Parameter, given: str | None)
         return None if given is None else durations.parse(given)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def text_pair(_ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    """One k=v, as it was written."""
+    return None if given is None else "=".join(_split(given))
+
+
+def moment(_ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    """2h (ago), or a time, local unless it says otherwise: 2026-01-01T08:00. Answers it as the API has it."""
+    if given is None:
+        return None
+    try:
+        at = datetime.now(UTC) - timedelta(seconds=durations.parse(given))
+    except ValueError:
+        try:
+            at = datetime.fromisoformat(given).astimezone(UTC)
+        except (ValueError, OverflowError):
+            advice = "write e.g. 2h, 2026-01-01 or 2026-01-01T08:00:00Z"
+            raise click.BadParameter(f"{given!r} is no time; {advice}") from None
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _split(given: str) -> tuple[str, str]:

@@ -15,7 +15,12 @@ from windlass.cli.shared import sharing, wants_json
 @sharing()
 @click.pass_context
 def version(ctx: click.Context) -> None:
-    """Say which Windlass this is."""
+    """Say which Windlass this is.
+
+    \b
+    Example:
+      windlass version --json
+    """
     if wants_json(ctx):
         print_json({"version": __version__, "python": platform.python_version()})
     else:

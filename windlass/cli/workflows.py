@@ -13,7 +13,12 @@ from windlass.core.task import Json
 @sharing()
 @click.pass_context
 def workflows(ctx: click.Context) -> None:
-    """List the workflows."""
+    """List the workflows.
+
+    \b
+    Example:
+      windlass workflows --json | jq -r '.[].id'
+    """
     answer = client(ctx).workflows()
     if wants_json(ctx):
         print_json(answer)

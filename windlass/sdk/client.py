@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
 from windlass.core.names import RunId, run_id
 from windlass.core.task import Json
+from windlass.sdk.sse import Event, read_events
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
 PATIENCE_S: Final = 0.5
@@ -94,8 +95,12 @@ class Client:
     def workflows(self) -> Json:
         return self._send("GET", f"{API}/workflows")
 
-    def workflow(self, workflow: str) -> Json:
-        return self._send("GET", _path("workflows", workflow))
+    def workflow(self, workflow: str, *, version: int | None = None) -> Json:
+        return self._send("GET", _path("workflows", workflow), query={"version": version})
+
+    def delete(self, workflow: str) -> Json:
+        """Runs go on, and stay readable."""
+        return self._send("DELETE", _path("workflows", workflow))
 
     # Runs.
 
@@ -125,12 +130,29 @@ class Client:
         *,
         workflow: str | None = None,
         status: str | None = None,
+        label: str | None = None,  # k=v
+        started_after: str | None = None,  # 2026-01-01T08:00:00Z
+        started_before: str | None = None,
         limit: int = 20,
         after: str | None = None,
     ) -> Json:
         """One page, newest first: {items, next}."""
-        asked = {"workflow": workflow, "status": status, "limit": limit, "after": after}
+        asked: dict[str, object] = {"workflow": workflow, "status": status, "label": label}
+        asked |= {"startedAfter": started_after, "startedBefore": started_before}
+        asked |= {"limit": limit, "after": after}
         return self._send("GET", f"{API}/runs", query=asked)
+
+    def explain(self, run: str) -> Json:
+        """Why it is not moving: {sentence, reasons}."""
+        return self._send("GET", _path("runs", run, "explain"))
+
+    def stuck(self) -> Json:
+        """What Windlass itself could not go on with, oldest first: {items: [{kind, id, since, error}]}."""
+        return self._send("GET", f"{API}/stuck")
+
+    def retry_stuck(self, ident: str, kind: Literal["run", "workflow"] = "run") -> Json:
+        """Let it try again: {id, status}."""
+        return self._send("POST", _path(f"{kind}s", ident, "retry-stuck"), _json({}))
 
     def events(self, run: str, *, after: int = 0, limit: int = 1000) -> Json:
         """One page, in the order in which they happened: {items, next}."""
@@ -143,6 +165,51 @@ class Client:
             page = self.events(run, after=following)
             yield from page["items"]
             following = page["next"]
+
+    def logs(
+        self, run: str, *, after: int = 0, limit: int = 1000, step: str | None = None, tail: int | None = None
+    ) -> Json:
+        """One page of what its steps printed, in order: {items, next}. `tail`: the last so many."""
+        asked = {"after": after, "limit": limit, "step": step, "tail": tail}
+        return self._send("GET", _path("runs", run, "logs"), query=asked)
+
+    def all_logs(self, run: str, *, step: str | None = None) -> Iterator[dict[str, Json]]:
+        """Every line that is there now."""
+        following: int | None = 0
+        while following is not None:
+            page = self.logs(run, after=following, step=step)
+            yield from page["items"]
+            following = page["next"]
+
+    def follow_logs(
+        self, run: str, *, after: int = 0, step: str | None = None, tail: int | None = None
+    ) -> Iterator[dict[str, Json]]:
+        """The lines that are there, then each as it is printed, until the run has ended.
+
+        A link that breaks is made again, for as long as there is patience; nothing comes twice.
+        """
+        broken_at: float | None = None
+        while True:
+            asked = {"follow": "true", "step": step, "tail": tail, "after": after}
+            path = f"{_path('runs', run, 'logs')}?{_query(asked)}"
+            try:
+                for event in self._stream(path):
+                    broken_at = None
+                    if event.name == "end":
+                        return
+                    if event.name == "line":
+                        line = json.loads(event.data)
+                        after, tail = line["n"], None
+                        yield line
+                failure: WindlassError = NotReachable(self.url, "the stream was closed")
+            except (OSError, http.client.HTTPException) as error:
+                failure = NotReachable(self.url, _reason(error))
+            except Unavailable as error:
+                failure = error
+            broken_at = self.clock() if broken_at is None else broken_at
+            if self.clock() + PAUSE_S > broken_at + self.patience_s:
+                raise failure
+            self.sleep(PAUSE_S)
 
     def order(self, run: str, order: Order, *, reason: str = "") -> Json:
         """Cancel, pause or resume the run: {id, status}."""
@@ -171,15 +238,15 @@ class Client:
 
     def _send(
         self,
-        method: Literal["GET", "POST", "PUT"],
+        method: Literal["GET", "POST", "PUT", "DELETE"],
         path: str,
         body: bytes | None = None,
         type: DocumentType = "application/json",
         *,
         query: Mapping[str, object] | None = None,
     ) -> Json:
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        path += f"?{urlencode(given)}" if given else ""
+        asked = _query(query or {})
+        path += f"?{asked}" if asked else ""
         headers = {"Accept": "application/json"}
         if method != "GET":
             headers |= {"Content-Type": type, "Idempotency-Key": secrets.token_hex(12)}
@@ -223,6 +290,18 @@ class Client:
         if answer.will_close:
             link.close()
         return self._read(answer, raw)
+
+    def _stream(self, path: str) -> Iterator[Event]:
+        """Server-sent events over a link of their own."""
+        link = self._connect()
+        try:
+            link.request("GET", urlsplit(self.url).path + path, None, {"Accept": "text/event-stream"})
+            answer = link.getresponse()
+            if answer.status != 200:
+                self._read(answer, answer.read())
+            yield from read_events(iter(answer.readline, b""))
+        finally:
+            link.close()
 
     def _connect(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)
@@ -300,6 +379,10 @@ def _reason(error: Exception) -> str:
 
 def _path(*parts: str) -> str:
     return "/".join([API, *(quote(part, safe="") for part in parts)])
+
+
+def _query(asked: Mapping[str, object]) -> str:
+    return urlencode({name: value for name, value in asked.items() if value is not None})
 
 
 def _json(value: Json) -> bytes:
