@@ -6,12 +6,25 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
-from bench import chains, door, fan_out, figures, latency, machine, memory, one_step, recovery
+from bench import (
+    chains,
+    door,
+    fan_out,
+    figures,
+    latency,
+    lists,
+    machine,
+    memory,
+    one_step,
+    recovery,
+    start_latency,
+)
 from bench.apart import apart
 from bench.effort import FULL, QUICK, Effort
 from bench.figures import Figure
@@ -27,24 +40,33 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "chains": chains.measure,
     "fan-out": fan_out.measure,
     "latency": latency.measure,
+    "start-latency": start_latency.measure,
     "memory": memory.measure,
     "recovery": recovery.measure,
+    "lists": lists.measure,
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="how fast it is")
     parser.add_argument("--quick", action="store_true", help="less of everything: a first impression")
+    usual = f"as many finished runs for `lists` (else {FULL.finished_runs:,}; the promise is about 1,000,000)"
+    parser.add_argument("--runs", type=int, metavar="N", help=usual)
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"of {', '.join(BENCHMARKS)}; else all")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    effort = QUICK if options.quick else FULL
+    if options.runs is not None:
+        if options.runs < lists.RUNS_MIN:
+            parser.error(f"--runs is at least {lists.RUNS_MIN}")
+        effort = replace(effort, finished_runs=options.runs)
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDTH
     try:
-        _measure(console, options.names or list(BENCHMARKS), QUICK if options.quick else FULL)
+        _measure(console, options.names or list(BENCHMARKS), effort)
     except WindlassError as error:
         console.print(f"[red]error:[/] {error}")
         return 1

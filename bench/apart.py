@@ -14,7 +14,7 @@ from windlass.core.errors import WindlassError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PATIENCE_S: Final = 150.0
+PATIENCE_S: Final = 600.0
 END_S: Final = 10.0
 
 

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from bench.engine import in_flight, on_loop
+from bench.engine import in_flight, on_loop, timed
 from windlass.core.events import AnyEvent, RunEnded, RunStarted, StepQueued, StepSucceeded
 from windlass.core.names import Attempt, StepId, WorkerId, WorkflowId, run_id, run_key
 from windlass.core.sharding import hash32
@@ -55,11 +55,14 @@ class Ceiling:
         self._bodies = _bodies()
         self.commits = 0
 
+    async def start(self) -> None:
+        """One commit: started and queued with a row."""
+        await self._start(self._ident(), time.time())
+
     async def one_step_run(self) -> None:
         """Two commits: started and queued with a row, then succeeded and ended with that row again."""
         at, ident = time.time(), self._ident()
-        events = self._events(ident, 1, at, "RunStarted", "StepQueued")
-        await self._keep((events, self._row(ident, at, None)))
+        await self._start(ident, at)
         events = self._events(ident, 3, at, "StepSucceeded", "RunEnded")
         await self._keep((events, self._row(ident, at, at)))
 
@@ -91,6 +94,10 @@ class Ceiling:
     def disconnect(self) -> None:
         assert self._cx is not None
         self._cx.close()
+
+    async def _start(self, ident: str, at: float) -> None:
+        events = self._events(ident, 1, at, "RunStarted", "StepQueued")
+        await self._keep((events, self._row(ident, at, None)))
 
     async def _keep(self, call: Call) -> None:
         kept: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -160,6 +167,19 @@ def steps(folder: Path, count: int) -> float:
         async with ceiling(folder) as store:
             await in_flight(count // 4, store.step)
             return await in_flight(count, store.step)
+
+    return on_loop(story())
+
+
+def starts(folder: Path, count: int, *, lanes: int) -> list[float]:
+    """How long the commit of a start takes with so many in flight, in ms."""
+
+    async def story() -> list[float]:
+        took: list[float] = []
+        async with ceiling(folder) as store:
+            await in_flight(count // 4, store.start, lanes=lanes)
+            await in_flight(count, lambda: timed(store.start, took), lanes=lanes)
+        return took
 
     return on_loop(story())
 

@@ -146,6 +146,13 @@ async def in_flight(count: int, work: Callable[[], Awaitable[object]], *, lanes:
     return count / (time.perf_counter() - began)
 
 
+async def timed(work: Callable[[], Awaitable[object]], took_ms: list[float]) -> None:
+    """Do it, and note how long it took."""
+    began = time.perf_counter()
+    await work()
+    took_ms.append((time.perf_counter() - began) * 1e3)
+
+
 def on_loop(story: Coroutine[Any, Any, T]) -> T:
     """Run it as `serve.run` runs an engine: its loop, its collector, its switch of threads."""
     gc.set_threshold(50_000, 20, 50)
