@@ -161,6 +161,15 @@ def children_of(parent: int) -> list[int]:
     return [pid for pid in _pids() if _stat(pid)[1:2] == [str(parent)]]
 
 
+def minders() -> list[int]:
+    """What the worker in this process started, zombies too: each in a session of its own.
+
+    Helpers that Python itself keeps for others, such as a resource tracker, share ours.
+    """
+    me, session = os.getpid(), os.getsid(0)
+    return [pid for pid in children_of(me) if _stat(pid)[3:4] not in ([], [str(session)])]
+
+
 def _pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 

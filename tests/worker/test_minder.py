@@ -15,8 +15,8 @@ from tests.waiting import until, wait_until
 from tests.worker.rig import (
     a_marker,
     a_task,
-    children_of,
     marked,
+    minders,
     on_both_loops,
     play,
     python,
@@ -93,10 +93,10 @@ def test_a_child_that_left_processes_behind_is_replaced_and_the_minder_kept(tmp_
     async def story() -> None:
         async with working(tmp_path, slots=1) as rig:
             first = await rig.value(python("pid"))
-            minders = children_of(os.getpid())
+            before = minders()
             assert await rig.value(escaping("python", a_marker(), "end")) == first
             assert await rig.value(python("pid")) != first
-            assert children_of(os.getpid()) == minders
+            assert minders() == before
 
     play(story())
 
@@ -108,13 +108,13 @@ def test_killing_the_minder_alone_fails_its_task_and_leaves_nothing_behind(tmp_p
             task = escaping("python", marker, "hang")
             rig.start(task)
             await until(lambda: marked(marker))
-            (minder,) = children_of(os.getpid())
+            (minder,) = minders()
             os.kill(minder, signal.SIGKILL)
             outcome = await rig.outcome(task)
             assert isinstance(outcome, Failure)
             assert outcome.type == "ProcessDied"
             assert marked(marker) == []
-            assert children_of(os.getpid()) == []
+            assert minders() == []
             assert await rig.value(python("add", a=1, b=2)) == 3
 
     play(story())
@@ -163,7 +163,7 @@ def test_an_idle_minder_that_died_is_replaced_unnoticed(tmp_path: Path) -> None:
     async def story() -> None:
         async with working(tmp_path) as rig:
             assert await rig.value(python("add", a=1, b=1)) == 2
-            (minder,) = children_of(os.getpid())
+            (minder,) = minders()
             os.kill(minder, signal.SIGKILL)
             await until(lambda: not (seen := look(minder)) or not seen[0])
             assert await rig.value(python("add", a=1, b=2)) == 3
@@ -288,7 +288,7 @@ def test_closing_the_worker_ends_what_runs(tmp_path: Path) -> None:
             rig.start(escaping("shell", marker, "hang"))
             await until(lambda: len(marked(marker)) >= 3)
         assert marked(marker) == []
-        assert children_of(os.getpid()) == []
+        assert minders() == []
 
     play(story())
 
@@ -301,7 +301,7 @@ def test_no_file_descriptor_leaks_in_two_hundred_tasks(tmp_path: Path) -> None:
         async with working(tmp_path, slots=1) as rig:
             await rig.value(python("pid"))
             await rig.value(shell("true"))
-            (minder,) = children_of(os.getpid())
+            (minder,) = minders()
             before = open_files(os.getpid()), open_files(minder)
             for _ in range(80):
                 await rig.value(python("add", a=1, b=2))
