@@ -481,8 +481,8 @@ async def test_a_cancelled_commit_is_kept_whole_or_not_at_all(store: SqliteStore
 
 
 def plan(cx: sqlite3.Connection, sql: str) -> list[str]:
-    numbers = [int(number) for number in re.findall(r"\?(\d+)", sql)]
-    values = [None] * (max(numbers) if numbers else sql.count("?"))
+    names = re.findall(r":(\w+)", sql)
+    values: dict[str, None] | list[None] = dict.fromkeys(names) if names else [None] * sql.count("?")
     return [str(line[3]) for line in cx.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 
 

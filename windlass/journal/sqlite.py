@@ -12,7 +12,7 @@ import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -130,11 +130,13 @@ class SqliteStore:
     async def logs(
         self, shard: int, key: Key, *, after: int, limit: int, step: str | None = None
     ) -> list[LogLine]:
-        found = await self._rows(rows.LOGS, (shard, key.namespace, key.id, after, step, limit))
+        found = await self._rows(
+            rows.LOGS, {**_named(shard, key), "after": after, "step": step, "limit": limit}
+        )
         return [LogLine(key, *row) for row in found]
 
     async def last_logs(self, shard: int, key: Key, *, limit: int, step: str | None = None) -> list[LogLine]:
-        found = await self._rows(rows.LAST_LOGS, (shard, key.namespace, key.id, step, limit))
+        found = await self._rows(rows.LAST_LOGS, {**_named(shard, key), "step": step, "limit": limit})
         return [LogLine(key, *row) for row in reversed(found)]
 
     async def log_size(self, shard: int, key: Key) -> LogSize:
@@ -148,7 +150,7 @@ class SqliteStore:
         return [rows.stuck(row) for row in await self._rows(rows.STUCK, (namespace,))]
 
     async def document(self, shard: int, key: Key, version: int | None) -> Document | None:
-        found = await self._rows(rows.DOCUMENT, (shard, key.namespace, key.id, version))
+        found = await self._rows(rows.DOCUMENT, {**_named(shard, key), "version": version})
         return rows.document(found[0]) if found else None
 
     async def documents(self, namespace: str) -> list[Document]:
@@ -180,7 +182,7 @@ class SqliteStore:
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._reading, self._look, work)
 
-    async def _rows(self, sql: str, values: Sequence[Any]) -> list[Row]:
+    async def _rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Row]:
         return await self._read(lambda cx: cx.execute(sql, values).fetchall())
 
     def _transact(self, work: Callable[[Connection], T]) -> T:
@@ -263,6 +265,10 @@ class SqliteStore:
         self._reading.shutdown(wait=False)
         self._writing.shutdown(wait=False)
         return written
+
+
+def _named(shard: int, key: Key) -> dict[str, Any]:
+    return {"shard": shard, "namespace": key.namespace, "id": key.id}
 
 
 def _primary(error: BaseException) -> int | None:

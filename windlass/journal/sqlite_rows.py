@@ -98,8 +98,9 @@ DELETE_LABELS: Final = """
       SELECT r.namespace, l.key, l.value, r.started_at, r.id, r.shard FROM runs r, json_each(r.labels) l
       WHERE r.shard = ? AND r.namespace = ? AND r.id = ?)"""
 TRIM_SNAPSHOTS: Final = """
-    DELETE FROM snapshots WHERE shard = ?1 AND entity = ?2 AND seq < (
-      SELECT seq FROM snapshots WHERE shard = ?1 AND entity = ?2 ORDER BY seq DESC LIMIT 1 OFFSET 1)"""
+    DELETE FROM snapshots WHERE shard = :shard AND entity = :entity AND seq < (
+      SELECT seq FROM snapshots WHERE shard = :shard AND entity = :entity
+      ORDER BY seq DESC LIMIT 1 OFFSET 1)"""
 DELETE_EVENTS: Final = "DELETE FROM events WHERE shard = ? AND entity = ? AND seq <= ?"
 FREE: Final = "DELETE FROM stuck WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
 PURGE_EVENTS: Final = "DELETE FROM events WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
@@ -115,18 +116,19 @@ PURGE_RUNS: Final = """
 
 LOAD_FACTS: Final = """
     SELECT e.entity, e.seq, e.at, e.type, e.version, CAST(e.body AS BLOB)
-    FROM json_each(?2) k CROSS JOIN events e ON e.shard = ?1 AND e.entity = k.value AND e.seq > coalesce(
-      (SELECT max(s.seq) FROM snapshots s WHERE s.shard = ?1 AND s.entity = k.value), 0)"""
+    FROM json_each(:keys) k
+    CROSS JOIN events e ON e.shard = :shard AND e.entity = k.value AND e.seq > coalesce(
+      (SELECT max(s.seq) FROM snapshots s WHERE s.shard = :shard AND s.entity = k.value), 0)"""
 LOAD_SNAPSHOTS: Final = """
     SELECT s.entity, s.seq, s.version, CAST(s.body AS BLOB)
-    FROM json_each(?2) k CROSS JOIN snapshots s ON s.shard = ?1 AND s.entity = k.value AND s.seq = (
-      SELECT max(n.seq) FROM snapshots n WHERE n.shard = ?1 AND n.entity = k.value)"""
+    FROM json_each(:keys) k CROSS JOIN snapshots s ON s.shard = :shard AND s.entity = k.value AND s.seq = (
+      SELECT max(n.seq) FROM snapshots n WHERE n.shard = :shard AND n.entity = k.value)"""
 LOAD_RUNS: Final = f"""
-    SELECT {_RUN_VALUES} FROM json_each(?2) k
-    CROSS JOIN runs r ON r.shard = ?1 AND r.namespace = k.value ->> 0 AND r.id = k.value ->> 1"""
+    SELECT {_RUN_VALUES} FROM json_each(:keys) k
+    CROSS JOIN runs r ON r.shard = :shard AND r.namespace = k.value ->> 0 AND r.id = k.value ->> 1"""
 LOAD_STUCK: Final = """
     SELECT s.entity, s.since, s.error
-    FROM json_each(?2) k CROSS JOIN stuck s ON s.shard = ?1 AND s.entity = k.value"""
+    FROM json_each(:keys) k CROSS JOIN stuck s ON s.shard = :shard AND s.entity = k.value"""
 FACTS: Final = """
     SELECT seq, at, type, version, CAST(body AS BLOB) FROM events
     WHERE shard = ? AND entity = ? AND seq > ? ORDER BY seq LIMIT ?"""
@@ -135,12 +137,13 @@ LAST_FACTS: Final = """
     WHERE shard = ? AND entity = ? ORDER BY seq DESC LIMIT ?"""
 LOGS: Final = """
     SELECT n, at, step, attempt, stream, text FROM logs
-    WHERE shard = ?1 AND namespace = ?2 AND id = ?3 AND n > ?4 AND (?5 IS NULL OR step = ?5)
-    ORDER BY n LIMIT ?6"""
+    WHERE shard = :shard AND namespace = :namespace AND id = :id AND n > :after
+      AND (:step IS NULL OR step = :step)
+    ORDER BY n LIMIT :limit"""
 LAST_LOGS: Final = """
     SELECT n, at, step, attempt, stream, text FROM logs
-    WHERE shard = ?1 AND namespace = ?2 AND id = ?3 AND (?4 IS NULL OR step = ?4)
-    ORDER BY n DESC LIMIT ?5"""
+    WHERE shard = :shard AND namespace = :namespace AND id = :id AND (:step IS NULL OR step = :step)
+    ORDER BY n DESC LIMIT :limit"""
 LOG_SIZE: Final = """
     SELECT coalesce(max(n), 0), coalesce(sum(length(CAST(text AS BLOB)) + 1), 0) FROM logs
     WHERE shard = ? AND namespace = ? AND id = ?"""
@@ -154,8 +157,9 @@ _DOCUMENT_VALUES: Final = (
 )
 DOCUMENT: Final = f"""
     SELECT {_DOCUMENT_VALUES} FROM documents d
-    WHERE d.shard = ?1 AND d.namespace = ?2 AND d.id = ?3 AND d.version = ifnull(?4, (
-      SELECT max(n.version) FROM documents n WHERE n.shard = ?1 AND n.namespace = ?2 AND n.id = ?3))"""
+    WHERE d.shard = :shard AND d.namespace = :namespace AND d.id = :id AND d.version = ifnull(:version, (
+      SELECT max(n.version) FROM documents n
+      WHERE n.shard = :shard AND n.namespace = :namespace AND n.id = :id))"""
 DOCUMENTS: Final = f"""
     SELECT {_DOCUMENT_VALUES} FROM documents d
     WHERE d.namespace = ? AND d.deleted = 0 AND d.version = (
@@ -256,8 +260,8 @@ def read_epochs(cx: Connection, shards: str) -> dict[int, int]:
 
 def load(cx: Connection, shard: int, keys: Sequence[Key]) -> list[Stored]:
     texts = {key: key.text() for key in keys}
-    entities = (shard, as_json(list(texts.values())))
-    runs = (shard, as_json([(key.namespace, key.id) for key in texts if key.kind == "run"]))
+    entities = {"shard": shard, "keys": as_json(list(texts.values()))}
+    runs = {"shard": shard, "keys": as_json([(k.namespace, k.id) for k in texts if k.kind == "run"])}
     cx.execute("BEGIN")  # one view of all four tables
     snapshots = {row[0]: row for row in cx.execute(LOAD_SNAPSHOTS, entities).fetchall()}
     facts: dict[str, list[Row]] = {}
@@ -386,7 +390,8 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
     if runs:
         _upsert_runs(cx, runs)
     if snapshots:
-        cx.executemany(TRIM_SNAPSHOTS, {(g.shard, _entity(s.key)) for g in wave for s in g.snapshots})
+        trimmed = {(g.shard, _entity(s.key)) for g in wave for s in g.snapshots}
+        cx.executemany(TRIM_SNAPSHOTS, [{"shard": shard, "entity": entity} for shard, entity in trimmed])
 
 
 def _upsert_runs(cx: Connection, rows: list[tuple[int, RunRow]]) -> None:
