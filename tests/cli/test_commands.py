@@ -316,12 +316,23 @@ def test_ctrl_c_ends_a_command_with_its_code_and_one_line(tmp_path: Path) -> Non
         ) as process,
         writer_of(pipe),
     ):
+        # A signal that comes just before the read begins would not end it: the read must have begun.
+        wait_until(lambda: waits_for(process.pid, pipe))
         # When
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=20)
     # Then
     assert process.returncode == 130
     assert said.splitlines() == ["error: interrupted"]
+
+
+def waits_for(pid: int, pipe: Path) -> bool:
+    """Whether the process has opened the pipe and sleeps: it has begun to read."""
+    with suppress(OSError):
+        opened = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return str(pipe) in opened and state == "S"
+    return False
 
 
 @contextmanager
