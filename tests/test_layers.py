@@ -21,8 +21,9 @@ PORTS = {"journal", "leases", "peers"}
 MAY_IMPORT = {
     "core": {"core"},
     "wire": {"core", "wire"},
-    "journal": {"core", "wire", "journal"},
-    "leases": {"core", "wire", "leases"},
+    "postgres": {"core", "postgres"},  # what the adapters of two ports share
+    "journal": {"core", "wire", "journal", "postgres"},
+    "leases": {"core", "wire", "leases", "postgres"},
     "peers": {"core", "wire", "peers"},
     "engine": {"core", "wire", "engine"} | PORTS,
     "gateway": {"core", "wire", "engine", "gateway"} | PORTS,

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from windlass.core import document
 from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ResumeRun, StartRun
 from windlass.core.names import Key, SessionId, WorkerId, WorkflowId, run_key, workflow_key
+from windlass.core.orders import Reply
 from windlass.core.run_state import RunImage
 from windlass.core.task import Json, Outcome, Success, Task, TaskName
-from windlass.engine.letters import Reply
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.surroundings import Settings
 from windlass.journal import Store

@@ -12,8 +12,8 @@ import pytest
 from tests.engine.rig import EPOCH_S, Rig, play
 from windlass.core.commands import CancelRun
 from windlass.core.names import run_key
+from windlass.core.orders import Sleep
 from windlass.core.task import Failure, Success
-from windlass.engine.letters import Sleep
 from windlass.journal.memory import MemoryStore
 
 CHAIN = {"a": {"kind": "noop"}, "b": {"kind": "noop", "needs": ["a"]}, "c": {"kind": "noop", "needs": ["b"]}}

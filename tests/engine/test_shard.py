@@ -15,9 +15,10 @@ from windlass.core import run as run_core
 from windlass.core.commands import CancelRun, DeleteWorkflow, StartRun, Wake
 from windlass.core.errors import NotFound, Overloaded, Refused, Stuck, Unavailable, Unknown
 from windlass.core.names import WorkflowId, run_key, workflow_key
+from windlass.core.orders import Free, Read
 from windlass.core.run_state import Run
 from windlass.core.task import Failure, Success
-from windlass.engine.letters import Free, Letter, Read
+from windlass.engine.letters import Letter
 from windlass.engine.shard import Shard
 from windlass.journal import Group, StoreRefused, StoreUnknown
 from windlass.journal.memory import MemoryStore

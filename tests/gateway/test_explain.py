@@ -8,8 +8,8 @@ import pytest
 from tests.gateway.house import ONE_STEP, Hands, House, Work, finish, house
 from tests.waiting import until
 from windlass.core.names import SessionId, run_key
+from windlass.core.orders import Purge, Strand
 from windlass.core.task import Failure, Json
-from windlass.engine.letters import Purge, Strand
 
 RUNS = "/api/v1/runs"
 SLOW = {"id": "slow", "steps": {"a": {"kind": "shell", "with": {"command": "x"}}}}

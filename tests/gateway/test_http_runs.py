@@ -8,8 +8,8 @@ import pytest
 from tests.gateway.house import ONE_STEP, House, house
 from windlass.core.errors import Unavailable, Unknown
 from windlass.core.names import run_key
+from windlass.core.orders import Purge, Sleep, Strand
 from windlass.core.task import Failure, Json, Outcome, Success, Task
-from windlass.engine.letters import Purge, Sleep, Strand
 
 RUNS = "/api/v1/runs"
 EXECUTE = "/api/v1/workflows/one/execute"

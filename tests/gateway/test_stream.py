@@ -14,9 +14,9 @@ from tests.gateway.house import ONE_STEP, House, Work, finish, house
 from tests.waiting import until
 from windlass.core.events import RunPaused
 from windlass.core.names import run_key
+from windlass.core.orders import Purge
 from windlass.core.task import Json, Success, Task
 from windlass.engine.followers import GAP, Followers
-from windlass.engine.letters import Purge
 from windlass.gateway import shapes, stream
 from windlass.gateway.stream import Ear
 from windlass.journal import Group, StoreBusy

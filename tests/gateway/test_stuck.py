@@ -9,8 +9,8 @@ import pytest
 from tests.gateway.house import ONE_STEP, House, house
 from windlass.core import workflow as workflow_core
 from windlass.core.names import run_key, workflow_key
+from windlass.core.orders import Free, Sleep, Strand
 from windlass.core.task import Success, Task
-from windlass.engine.letters import Free, Sleep, Strand
 
 RUNS = "/api/v1/runs"
 WORKFLOWS = "/api/v1/workflows"

@@ -343,12 +343,16 @@ async def test_every_field_of_a_row_comes_back(store: Store) -> None:
 
 
 @on_every_journal
-async def test_unsettled_runs_that_are_not_stuck_are_listed_per_shard_oldest_first(store: Store) -> None:
+async def test_unsettled_runs_with_something_to_do_are_listed_per_shard_oldest_first(store: Store) -> None:
     await store.claim([1])
-    runs = [row("a", 3.0), row("b", 1.0), row("c", 2.0, settled=True), row("d", 2.0, asleep=True), row("e")]
+    runs = [
+        row("a", 3.0), row("b", 1.0), row("c", 2.0, settled=True), row("d", 2.0, asleep=True, wake_at=9.0),
+        row("e"), row("f", asleep=True),
+    ]  # fmt: skip
     await keep(store, runs=runs, stuck=[stuck(run_key("e")), stuck(workflow_key("a"))])
     await keep(store, shard=1, runs=[row("elsewhere")])
     assert [found.key.id for found in await store.unsettled(0)] == ["b", "d", "a"]
+    assert [found.wake_at for found in await store.unsettled(0) if found.asleep] == [9.0]
     await keep(store, runs=[row("b", 1.0, settled=True)], freed=[run_key("e")])
     assert [found.key.id for found in await store.unsettled(0)] == ["e", "d", "a"]
 

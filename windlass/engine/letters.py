@@ -7,50 +7,7 @@ from dataclasses import dataclass, field
 
 from windlass.core.commands import Command, FinishStep, GrantStep, LoseStep, Wake
 from windlass.core.names import Key
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The entity as it is, answered with its batch: never what may not have happened."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sleep:
-    """The entity has been idle: it may leave memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Strand:
-    """The entity was restarted often enough: set it aside."""
-
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Free:
-    """Somebody mended what made the entity stuck."""
-
-
-@dataclass(frozen=True, slots=True)
-class Purge:
-    """The run ended long ago: only its row stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refresh:
-    """Write the entity's row anew."""
-
-
-Order = Command | Read | Sleep | Strand | Free | Purge | Refresh
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    seq: int
-    status: str
-    changed: bool = False  # the command created events
-    image: bytes = b""  # for Read
-    version: int = 0  # of a workflow
+from windlass.core.orders import Order, Reply
 
 
 @dataclass(slots=True)

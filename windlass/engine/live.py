@@ -10,11 +10,11 @@ from windlass.core.effects import Effect
 from windlass.core.errors import WindlassError
 from windlass.core.events import RunEvent, WorkflowEvent
 from windlass.core.names import Key
+from windlass.core.orders import Reply
 from windlass.core.run_state import Run, apply, image, restore
 from windlass.core.task import Json
 from windlass.core.workflow import Workflow
 from windlass.core.workflow import apply as apply_workflow
-from windlass.engine.letters import Reply
 from windlass.journal import RunRow, Snapshot, Stored
 from windlass.wire import codec, versions
 

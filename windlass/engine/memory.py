@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from windlass.core.commands import Wake
 from windlass.core.errors import Unavailable
 from windlass.core.names import Key
+from windlass.core.orders import Strand
 from windlass.core.run_state import Run
-from windlass.engine.letters import Letter, Strand
+from windlass.engine.letters import Letter
 from windlass.engine.live import Live, fold_run, fold_workflow
 from windlass.engine.mending import Mending
 from windlass.engine.snapshots import Snapshots

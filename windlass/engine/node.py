@@ -15,12 +15,12 @@ from windlass.core.commands import FinishStep
 from windlass.core.errors import Fenced, Refused, Unknown, WindlassError
 from windlass.core.log import Bounds, Printed
 from windlass.core.names import Key, WorkerId, run_key
+from windlass.core.orders import Purge
 from windlass.core.task import Failure, Outcome, Task
 from windlass.engine.clock import Clock
 from windlass.engine.definitions import Definitions
 from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.followers import Followers
-from windlass.engine.letters import Purge
 from windlass.engine.logbook import Logbook
 from windlass.engine.router import Router
 from windlass.engine.shard import Shard

@@ -9,9 +9,10 @@ from typing import Final
 
 from windlass.core.errors import Moved, NotFound, Unavailable, Unknown
 from windlass.core.names import Key
+from windlass.core.orders import Order, Read, Reply
 from windlass.core.run_state import RunImage, image
 from windlass.engine.definitions import Definitions
-from windlass.engine.letters import Letter, Order, Read, Reply
+from windlass.engine.letters import Letter
 from windlass.engine.live import fold_run
 from windlass.engine.shard import Shard
 from windlass.journal import Fact, RunRow, Store

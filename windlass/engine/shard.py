@@ -40,12 +40,13 @@ from windlass.core.errors import (
 )
 from windlass.core.events import AnyEvent
 from windlass.core.names import Attempt, Key, RunId, SessionId, StepId, WorkerId
+from windlass.core.orders import Free, Purge, Read, Refresh, Reply, Sleep, Strand
 from windlass.core.run_state import Run
 from windlass.core.task import Task
 from windlass.core.workflow import Workflow
 from windlass.engine.batch import Batch, Touched
 from windlass.engine.grants import Grants
-from windlass.engine.letters import Free, Letter, Purge, Read, Refresh, Reply, Sleep, Strand
+from windlass.engine.letters import Letter
 from windlass.engine.live import Live, effects_owed, row, seen, workflow_of
 from windlass.engine.memory import Found, Memory
 from windlass.engine.outbox import carry_out

@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from windlass.core.names import DEFAULT_NAMESPACE, run_key, workflow_key
-from windlass.engine.letters import Free, Refresh
+from windlass.core.orders import Free, Refresh
 from windlass.engine.node import Node
 from windlass.gateway import answers, runs, views, workflows
 from windlass.gateway.shapes import Ordered, Page, StuckItem

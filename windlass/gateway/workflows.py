@@ -12,8 +12,8 @@ from aiohttp import web
 from windlass.core.commands import DefineWorkflow, DeleteWorkflow
 from windlass.core.errors import NotFound, Refused, Stuck
 from windlass.core.names import DEFAULT_NAMESPACE, workflow_key
+from windlass.core.orders import Reply
 from windlass.core.vocabulary import ENDED, STATE
-from windlass.engine.letters import Reply
 from windlass.engine.node import Node
 from windlass.gateway import answers, documents, node_types, parameters, versions, views
 from windlass.gateway.answers import Problem

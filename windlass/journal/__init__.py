@@ -58,6 +58,14 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     purged: bool = False  # its events are deleted; only this row is left
 
 
+class Unsettled(msgspec.Struct, frozen=True, gc=False):
+    """A run that a shard must know of when it opens."""
+
+    key: Key
+    asleep: bool
+    wake_at: float | None
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a workflow; the newest, if not deleted, is the one `execute` runs."""
 
@@ -207,8 +215,12 @@ class Store(Protocol):
     async def log_size(self, shard: int, key: Key) -> LogSize:
         """How much is kept of what the run printed; `lines` is also the number of the last line."""
 
-    async def unsettled(self, shard: int) -> list[RunRow]:
-        """Rows of runs that are not settled and not stuck."""
+    async def unsettled(self, shard: int) -> list[Unsettled]:
+        """Runs that have something to do by themselves: not settled, not stuck, and awake or with an alarm.
+
+        Reading them opens the shard: from now on what is committed for it goes to the database that was read
+        here, and to no other that took its place.
+        """
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
         """Everything that waits to be freed."""

@@ -28,6 +28,7 @@ from windlass.journal import (
     Stored,
     StoreRefused,
     StuckRow,
+    Unsettled,
 )
 
 SNAPSHOTS_KEPT: Final = 2
@@ -88,10 +89,15 @@ class MemoryStore:
         lines = self._shards[shard].logs.get(key, {})
         return LogSize(max(lines, default=0), sum(size_bytes(line.text) for line in lines.values()))
 
-    async def unsettled(self, shard: int) -> list[RunRow]:
+    async def unsettled(self, shard: int) -> list[Unsettled]:
         here = self._shards[shard]
-        rows = [row for row in here.runs.values() if not row.settled and row.key not in here.stuck]
-        return sorted(rows, key=lambda row: (row.started_at, row.key.namespace, row.key.id))
+        rows = [
+            row
+            for row in here.runs.values()
+            if not (row.settled or row.key in here.stuck or (row.asleep and row.wake_at is None))
+        ]
+        rows.sort(key=lambda row: (row.started_at, row.key.namespace, row.key.id))
+        return [Unsettled(row.key, row.asleep, row.wake_at) for row in rows]
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
         rows = [

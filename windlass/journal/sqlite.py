@@ -35,6 +35,7 @@ from windlass.journal import (
     StoreRefused,
     StoreUnknown,
     StuckRow,
+    Unsettled,
 )
 from windlass.journal import sqlite_rows as rows
 from windlass.journal.sqlite_rows import Connection, Row
@@ -143,8 +144,8 @@ class SqliteStore:
         found = await self._rows(rows.LOG_SIZE, (shard, key.namespace, key.id))
         return LogSize(*found[0])
 
-    async def unsettled(self, shard: int) -> list[RunRow]:
-        return [rows.run(row) for row in await self._rows(rows.UNSETTLED, (shard,))]
+    async def unsettled(self, shard: int) -> list[Unsettled]:
+        return [rows.unsettled(row) for row in await self._rows(rows.UNSETTLED, (shard,))]
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
         return [rows.stuck(row) for row in await self._rows(rows.STUCK, (namespace,))]

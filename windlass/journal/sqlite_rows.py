@@ -14,7 +14,7 @@ import msgspec
 
 from windlass.core.names import Key, run_key, workflow_key
 from windlass.core.sharding import hash32
-from windlass.journal import Document, Fact, Group, RunQuery, RunRow, Snapshot, Stored, StuckRow
+from windlass.journal import Document, Fact, Group, RunQuery, RunRow, Snapshot, Stored, StuckRow, Unsettled
 
 Connection = sqlite3.Connection
 Row = tuple[Any, ...]  # as the database has it: text, numbers, None
@@ -147,8 +147,9 @@ LAST_LOGS: Final = """
 LOG_SIZE: Final = """
     SELECT coalesce(max(n), 0), coalesce(sum(length(CAST(text AS BLOB)) + 1), 0) FROM logs
     WHERE shard = ? AND namespace = ? AND id = ?"""
-UNSETTLED: Final = f"""
-    SELECT {_RUN_VALUES} FROM runs r WHERE r.shard = ? AND r.settled = 0 AND NOT EXISTS (
+UNSETTLED: Final = """
+    SELECT r.namespace, r.id, r.asleep, r.wake_at FROM runs r
+    WHERE r.shard = ? AND r.settled = 0 AND (r.asleep = 0 OR r.wake_at IS NOT NULL) AND NOT EXISTS (
       SELECT 1 FROM stuck s WHERE s.shard = r.shard AND s.entity = 'run/' || r.namespace || '/' || r.id)
     ORDER BY r.started_at, r.namespace, r.id"""
 STUCK: Final = "SELECT entity, since, error FROM stuck WHERE namespace = ? ORDER BY since, entity"
@@ -299,6 +300,10 @@ def run(row: Row) -> RunRow:
         wake_at=row[13],
         purged=bool(row[14]),
     )
+
+
+def unsettled(row: Row) -> Unsettled:
+    return Unsettled(run_key(row[1], row[0]), bool(row[2]), row[3])
 
 
 def document(row: Row) -> Document:

@@ -21,6 +21,7 @@ from windlass.journal import (
     StoreRefused,
     StoreUnknown,
     StuckRow,
+    Unsettled,
 )
 from windlass.sim.faults import POISON, Faults
 
@@ -97,7 +98,7 @@ class FaultyStore:
     async def log_size(self, shard: int, key: Key) -> LogSize:
         return await self._disk.log_size(shard, key)
 
-    async def unsettled(self, shard: int) -> list[RunRow]:
+    async def unsettled(self, shard: int) -> list[Unsettled]:
         return await self._disk.unsettled(shard)
 
     async def stuck(self, namespace: str) -> list[StuckRow]:

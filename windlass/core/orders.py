@@ -1,0 +1,44 @@
+"""What is put to the owner of an entity beside commands, and what it answers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from windlass.core.commands import Command
+
+
+class Read(msgspec.Struct, frozen=True, tag="Read"):
+    """The entity as it is, answered with its batch: never what may not have happened."""
+
+
+class Sleep(msgspec.Struct, frozen=True, tag="Sleep"):
+    """The entity has been idle: it may leave memory."""
+
+
+class Strand(msgspec.Struct, frozen=True, tag="Strand"):
+    """The entity was restarted often enough: set it aside."""
+
+    error: str
+
+
+class Free(msgspec.Struct, frozen=True, tag="Free"):
+    """Somebody mended what made the entity stuck."""
+
+
+class Purge(msgspec.Struct, frozen=True, tag="Purge"):
+    """The run ended long ago: only its row stays."""
+
+
+class Refresh(msgspec.Struct, frozen=True, tag="Refresh"):
+    """Write the entity's row anew."""
+
+
+Order = Command | Read | Sleep | Strand | Free | Purge | Refresh
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    seq: int
+    status: str
+    changed: bool = False  # the command created events
+    image: bytes = b""  # for Read
+    version: int = 0  # of a workflow
