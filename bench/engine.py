@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
+from windlass.alone import lone_node
 from windlass.config import JOURNAL, Config
 from windlass.core import document
 from windlass.core.commands import DefineWorkflow, StartRun
@@ -106,7 +107,7 @@ async def engine(data: Path, config: Config = USUAL) -> AsyncIterator[Engine]:
     """An engine that is ready, on the journal in that folder, which is made if need be."""
     await asyncio.to_thread(data.mkdir, exist_ok=True)
     store = await SqliteStore.open(data / JOURNAL)
-    node = Node(store, _settings(config), wall=time.time, chance=random.Random(1))
+    node = lone_node(store, _settings(config), wall=time.time, chance=random.Random(1))
     serving = asyncio.create_task(node.serve())
     ident = WorkerId("local")
     try:

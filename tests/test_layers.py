@@ -33,7 +33,18 @@ MAY_IMPORT = {
     "windlass": {"core", "sdk"},  # windlass/__init__.py is what users import
 }
 # Programs, the wiring of programs, and the simulator: they see everything.
-SEES_EVERYTHING = {"cli", "config", "serve", "demo", "sim", "__main__"}
+SEES_EVERYTHING = {
+    "cli",
+    "config",
+    "alone",
+    "own_postgres",
+    "strategy",
+    "serve_node",
+    "serve",
+    "demo",
+    "sim",
+    "__main__",
+}
 # Modules of a port's package that belong to the port.
 PORT_MODULES = {"windlass.journal.committer"}
 

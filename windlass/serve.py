@@ -28,6 +28,7 @@ from typing import Final
 
 import uvloop
 
+from windlass.alone import lone_node
 from windlass.config import Config
 from windlass.core.errors import WindlassError
 from windlass.core.log import Bounds
@@ -91,7 +92,13 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
     stop = asyncio.Event()
     with _one_error(), _signals(stop):
         async with _journal(config) as store, asyncio.TaskGroup() as group:
-            node = Node(store, _settings(config), wall=time.time, chance=random.Random())
+            node = lone_node(
+                store,
+                _settings(config),
+                wall=time.time,
+                chance=random.Random(),
+                address=f"{config.host}:{config.port}",
+            )
             holding = group.create_task(node.serve(), name="node")
             async with _worker(config, environ, node) as worker, _door(config, node) as url:
                 await _either(node.ready, stop)
@@ -174,12 +181,12 @@ async def _worker(config: Config, environ: Mapping[str, str], node: Node) -> Asy
         on_printed=node.log,
         log_bounds=_log_bounds(config),
     ) as worker:
-        node.dispatcher.connect(worker)
+        node.employ(worker)
         try:
             yield worker
         finally:
             # Before the worker closes: it must be offered nothing any more.
-            node.dispatcher.disconnect(worker.session, "the engine was stopped")
+            node.dismiss(worker.session, "the engine was stopped")
 
 
 @contextlib.asynccontextmanager

@@ -4,8 +4,9 @@ import asyncio
 import random
 import time
 
+from windlass.alone import lone_node
 from windlass.core.names import Key
-from windlass.engine.node import Node, NodeSettings
+from windlass.engine.node import NodeSettings
 from windlass.journal import StoreUnknown
 from windlass.journal.memory import MemoryStore
 
@@ -22,7 +23,7 @@ class Unreadable(MemoryStore):
 
 def test_a_journal_that_cannot_be_read_for_a_moment_does_not_end_the_engine() -> None:
     async def story(store: Unreadable) -> None:
-        await Node(store, NodeSettings(shards=3), wall=time.time, chance=random.Random(1)).purge()
+        await lone_node(store, NodeSettings(shards=3), wall=time.time, chance=random.Random(1)).purge()
         assert store.asked == 3
 
     asyncio.run(story(Unreadable()))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from windlass.alone import lone_node
 from windlass.core import document
 from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ResumeRun, StartRun
 from windlass.core.names import Key, SessionId, WorkerId, WorkflowId, run_key, workflow_key
@@ -96,7 +97,7 @@ class Rig:
         shard = {k: v for k, v in self.settings.items() if k in Settings.__dataclass_fields__}
         node = {k: v for k, v in self.settings.items() if k not in shard}
         settings = NodeSettings(**{"shards": 4, "look_s": None, "shard": Settings(**shard), **node})
-        self._node = Node(
+        self._node = lone_node(
             self.store, settings, wall=lambda: EPOCH_S + self.loop.time(), chance=random.Random(1)
         )
         self._serving = asyncio.ensure_future(self._node.serve())

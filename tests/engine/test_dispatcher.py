@@ -19,6 +19,8 @@ class Book:
     unwanted: set[StepId] = field(default_factory=set)
     grants: list[tuple[str, str]] = field(default_factory=list)
     losses: list[tuple[str, str]] = field(default_factory=list)
+    number: int = 0
+    epoch: int = 1
 
     def task(self, key: Key, step: StepId, attempt: Attempt) -> Task | None:
         if step in self.unwanted:
@@ -158,8 +160,10 @@ def test_an_attempt_somebody_here_holds_is_watched_for_its_new_owner() -> None:
     dispatcher, before, after, worker = Dispatcher(), Book(), Book(), Bench(WorkerId("w"))
     dispatcher.connect(worker)
     offer(dispatcher, before, "a")
+    dispatcher.release(before)
+    dispatcher.expect(0, dispatcher.holds(lambda run: True))
     dispatcher.watch(after, run_key("r"), StepId("a"), FIRST, worker=worker.id, session=worker.session)
-    dispatcher.abandon(before)
+    dispatcher.settle(after)
     assert worker.stopped == []
     dispatcher.disconnect(worker.session, "gone")
     assert (before.losses, after.losses) == ([], [("a", "gone")])
@@ -169,7 +173,10 @@ def test_what_a_successor_does_not_ask_for_again_is_stopped() -> None:
     dispatcher, before, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
     dispatcher.connect(worker)
     offer(dispatcher, before, "a")
-    dispatcher.abandon(before)
+    dispatcher.release(before)
+    dispatcher.expect(0, dispatcher.holds(lambda run: True))
+    assert worker.stopped == []
+    dispatcher.settle(Book())
     assert worker.stopped == ["a"]
 
 

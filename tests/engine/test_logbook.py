@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.engine.rig import EPOCH_S, Rig, play
+from windlass.alone import lone_node
 from windlass.core.log import Bounds, Line, Printed
 from windlass.core.names import Attempt, Key, RunId, StepId, run_key
 from windlass.core.task import Task
 from windlass.engine import logbook
 from windlass.engine.drawer import PACE_S
-from windlass.engine.node import Node, NodeSettings
+from windlass.engine.node import NodeSettings
 from windlass.journal import Group, LogLine, LogSize, StoreBusy, StoreRefused, StoreUnknown
 from windlass.journal.memory import MemoryStore
 from windlass.sim.faults import Faults
@@ -343,7 +344,7 @@ def test_under_faults_and_crashes_numbers_have_no_gaps_and_no_line_comes_twice(s
             crashed = asyncio.Event()
             store = FaultyStore(disk, faults, kept=lambda _: None, crash=crashed.set)
             settings = NodeSettings(shards=2, look_s=None)
-            node = Node(store, settings, wall=lambda: EPOCH_S + loop.time(), chance=random.Random(seed))
+            node = lone_node(store, settings, wall=lambda: EPOCH_S + loop.time(), chance=random.Random(seed))
             serving = asyncio.ensure_future(node.serve())
             for _ in range(loop.random.randrange(20, 80)):
                 if crashed.is_set():

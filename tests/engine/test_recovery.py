@@ -407,8 +407,7 @@ def test_a_cancel_whose_commit_got_no_answer_still_stops_what_runs() -> None:
             raise ConnectionError("no answer")
 
         store.commit = silent  # type: ignore[method-assign]
-        with pytest.raises(Exception, match="did not answer"):
-            await rig.cancel()
+        assert (await rig.cancel()).status == "cancelled"
         await rig.settle()
         assert (await rig.row()).status == "cancelled"
         assert len(rig.hand.stopped) == 1

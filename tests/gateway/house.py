@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import aiohttp
 import msgspec
 
+from windlass.alone import lone_node
 from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Json, Outcome, Success, Task, TaskName
 from windlass.engine.node import Node, NodeSettings
@@ -158,7 +159,7 @@ def find(routes: list[Route], method: str, path: str) -> Route | None:
 async def house(work: Work = finish, *, store: Store | None = None) -> AsyncIterator[House]:
     """Ready to be asked; everything is closed at the end."""
     settings = NodeSettings(shards=4)
-    node = Node(store or MemoryStore(), settings, wall=time.time, chance=random.Random(1))
+    node = lone_node(store or MemoryStore(), settings, wall=time.time, chance=random.Random(1))
     hands = Hands(node, work)
     serving = [asyncio.create_task(node.serve()), asyncio.create_task(hands.serve())]
     app = make_app(node)

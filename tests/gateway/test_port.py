@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from windlass.engine.node import Node, NodeSettings
+from windlass.alone import lone_node
+from windlass.engine.node import NodeSettings
 from windlass.gateway.http import make_app, serve_http
 from windlass.gateway.port import PortTaken, holders, taken
 from windlass.journal.memory import MemoryStore
@@ -37,7 +38,7 @@ def squatter(host: str) -> Iterator[tuple[int, int]]:
 
 
 async def open_door(host: str, port: int) -> int:
-    node = Node(MemoryStore(), NodeSettings(shards=1), wall=time.time, chance=random.Random(1))
+    node = lone_node(MemoryStore(), NodeSettings(shards=1), wall=time.time, chance=random.Random(1))
     runner, bound = await serve_http(make_app(node), host, port)
     await runner.cleanup()
     node.timers.close()

@@ -15,8 +15,9 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from tests.gateway.house import ONE_STEP, House, house
+from windlass.alone import lone_node
 from windlass.core.task import Json
-from windlass.engine.node import Node, NodeSettings
+from windlass.engine.node import NodeSettings
 from windlass.gateway import openapi
 from windlass.gateway.http import make_app
 from windlass.gateway.routes import ROUTES, Route
@@ -48,7 +49,7 @@ OTHERS = {
 
 def description() -> dict[str, Json]:
     async def made() -> dict[str, Json]:
-        node = Node(MemoryStore(), NodeSettings(shards=1), wall=time.time, chance=random.Random(1))
+        node = lone_node(MemoryStore(), NodeSettings(shards=1), wall=time.time, chance=random.Random(1))
         routes: list[Route] = make_app(node)[ROUTES]
         return openapi.describe(routes, "1")
 

@@ -3,20 +3,24 @@
 Nothing here is durable: the journal remembers what is queued and what was granted, and a recovered
 run asks again. A task is known by its name (run, step, attempt), so asking twice acts once.
 
-    queued ──► held by a worker ──► reported, until the owner has kept the result
+    queued ──► offered to another node ──► held by a worker ──► reported, until the owner has kept the result
+        └─────────── to a worker here ────────┘
+
+Two tables: the tasks of the shards that are here, wherever they run; and what the workers here hold, whoever
+owns it. When a shard moves, its tasks run on; the new owner asks every node what it holds, and adopts it.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from windlass.core.errors import Refused
 from windlass.core.explain import Outside, TaskSeen, WorkerSeen
-from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId
+from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId, run_key
 from windlass.core.task import Task, TaskName
 
 STALE_MIN: Final = 1_000
@@ -24,7 +28,7 @@ SEEN_MAX: Final = 100  # tasks of one run that `outlook` tells about
 
 
 class Worker(Protocol):
-    """A connected worker, as the dispatcher sees it."""
+    """A worker that is connected here, as the dispatcher sees it."""
 
     @property
     def id(self) -> WorkerId: ...
@@ -46,8 +50,35 @@ class Worker(Protocol):
         """End the task for real; it reports nothing. Unknown names are ignored."""
 
 
+class Elsewhere(Protocol):
+    """The workers of another node, as far as that node has told of them."""
+
+    @property
+    def id(self) -> WorkerId: ...
+
+    @property
+    def session(self) -> SessionId: ...
+
+    @property
+    def capabilities(self) -> frozenset[str]: ...
+
+    @property
+    def free(self) -> int: ...
+
+    def offer(self, task: Task, shard: int, epoch: int) -> None:
+        """Ask it to run the task. Leads to `Dispatcher.taken` or `returned`, or it is disconnected."""
+
+    def stop(self, name: TaskName, shard: int, epoch: int) -> None: ...
+
+
 class Owner(Protocol):
     """Who decides about the task: the shard of its run."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def epoch(self) -> int: ...
 
     def task(self, key: Key, step: StepId, attempt: Attempt) -> Task | None:
         """The task as it is to be started now; None if it is no longer wanted."""
@@ -59,6 +90,13 @@ class Owner(Protocol):
     def lost(self, key: Key, step: StepId, attempt: Attempt, reason: str) -> None: ...
 
 
+class Holder(NamedTuple):
+    """Who runs a task."""
+
+    worker: WorkerId
+    session: SessionId
+
+
 @dataclass(slots=True)
 class Entry:
     key: Key
@@ -67,24 +105,31 @@ class Entry:
     owner: Owner
     requires: frozenset[str]
     rank: tuple[int, int]  # the smallest goes first: by priority, then by age
-    state: Literal["queued", "held", "reported", "gone"] = "queued"
-    worker: Worker | None = None
+    state: Literal["queued", "offered", "held", "reported", "gone"] = "queued"
+    holder: Holder | None = None
 
     @property
     def name(self) -> TaskName:
         return task_name(self.key, self.step, self.attempt)
+
+    @property
+    def out(self) -> bool:
+        return self.state in ("offered", "held")
 
 
 @dataclass(slots=True)
 class Tally:
     offered: int = 0
     granted: int = 0
+    abroad: int = 0  # of these, to workers of other nodes
+    adopted: int = 0
     lost: int = 0
     recalled: int = 0
 
 
 @dataclass(slots=True)
 class Dispatcher:
+    on_matched: Callable[[], None] = lambda: None  # called when slots or the queue may have changed
     tally: Tally = field(default_factory=Tally)
     _entries: dict[TaskName, Entry] = field(default_factory=dict)
     _by_run: dict[Key, dict[TaskName, Entry]] = field(default_factory=dict)
@@ -92,8 +137,13 @@ class Dispatcher:
     _queues: dict[frozenset[str], list[tuple[int, int, Entry]]] = field(default_factory=dict)
     _gone: dict[frozenset[str], int] = field(default_factory=dict)  # entries in each queue that left it early
     _workers: dict[SessionId, Worker] = field(default_factory=dict)
+    _abroad: dict[SessionId, Elsewhere] = field(default_factory=dict)
+    _here: dict[TaskName, Worker] = field(default_factory=dict)  # what workers here hold, for any owner
+    _found: dict[int, dict[TaskName, Holder]] = field(default_factory=dict)  # per shard that is being opened
     _count: int = 0
     _matching: bool = False
+
+    # For the shards that are here.
 
     def offer(
         self,
@@ -105,18 +155,20 @@ class Dispatcher:
         priority: int,
         requires: Iterable[str],
     ) -> None:
-        known = self._entries.get(task_name(key, step, attempt))
+        name = task_name(key, step, attempt)
+        known = self._entries.get(name)
         if known is not None:
             known.owner = owner
-            if known.state == "held" and known.worker is not None:  # the grant was never recorded
-                owner.granted(key, step, attempt, known.worker.id, known.worker.session)
+            if known.state == "held" and known.holder is not None:  # the grant was never recorded
+                owner.granted(key, step, attempt, known.holder.worker, known.holder.session)
             return
-        self._count += 1
-        entry = Entry(key, step, attempt, owner, frozenset(requires), (-priority, self._count))
-        self._entries[entry.name] = entry
-        self._by_run.setdefault(key, {})[entry.name] = entry
+        entry = self._enter(owner, key, step, attempt, priority, requires)
         self.tally.offered += 1
-        heapq.heappush(self._queues.setdefault(entry.requires, []), (*entry.rank, entry))
+        if self._adopt(entry):
+            assert entry.holder is not None
+            owner.granted(key, step, attempt, entry.holder.worker, entry.holder.session)
+            return
+        self._push(entry)
         self.match()
 
     def watch(
@@ -126,15 +178,28 @@ class Dispatcher:
         known = self._entries.get(task_name(key, step, attempt))
         if known is not None and known.state in ("held", "reported"):
             known.owner = owner
-        else:
+            return
+        entry = known or self._enter(owner, key, step, attempt, 0, ())
+        if not self._adopt(entry):
+            self._drop(entry, stop=False)
             self.tally.lost += 1
             owner.lost(key, step, attempt, f"the worker {worker} that held it is gone")
 
-    def abandon(self, owner: Owner) -> None:
-        """Stop what this owner had out and its successor did not ask for again."""
+    def expect(self, shard: int, found: Mapping[TaskName, Holder]) -> None:
+        """A shard is being opened: these of its tasks run somewhere."""
+        self._found[shard] = dict(found)
+
+    def settle(self, owner: Owner) -> None:
+        """The shard is open: what nobody asked for again is stopped."""
+        for name, holder in self._found.pop(owner.number, {}).items():
+            self._stop(name, holder, owner)
+
+    def release(self, owner: Owner) -> None:
+        """The shard is closed: its tasks that run go on, and report to whoever owns them then."""
         for entry in list(self._entries.values()):
             if entry.owner is owner:
-                self._drop(entry, stop=True)
+                self._drop(entry, stop=False)
+        self._found.pop(owner.number, None)
 
     def recall(self, key: Key, step: StepId, attempt: Attempt) -> None:
         entry = self._entries.get(task_name(key, step, attempt))
@@ -151,30 +216,120 @@ class Dispatcher:
         for entry in list(self._by_run.get(key, {}).values()):
             self._drop(entry, stop=True)
 
-    def connect(self, worker: Worker) -> None:
-        self._workers[worker.session] = worker
-        self.match()
-
-    def disconnect(self, session: SessionId, reason: str) -> None:
-        """The worker is gone for good: what it held is lost."""
-        self._workers.pop(session, None)
-        for entry in list(self._entries.values()):
-            if entry.state == "held" and entry.worker is not None and entry.worker.session == session:
-                self.tally.lost += 1
-                self._drop(entry, stop=False)
-                entry.owner.lost(entry.key, entry.step, entry.attempt, reason)
-
-    def reported(self, name: TaskName) -> None:
-        """The worker is done with the task; its result is on its way to the owner."""
-        entry = self._entries.get(name)
-        if entry is not None:
-            entry.state = "reported"
-
-    def acknowledged(self, name: TaskName) -> None:
+    def finished(self, name: TaskName) -> None:
         """The owner has kept the result, or does not want it."""
         entry = self._entries.get(name)
         if entry is not None:
             self._drop(entry, stop=False)
+
+    def audit(self, owner: Owner, session: SessionId, asked: Iterable[TaskName], held: set[TaskName]) -> None:
+        """What another node says it holds of a shard, beside what it was known to hold when it was asked."""
+        for name in asked:
+            entry = self._entries.get(name)
+            gone = entry is not None and entry.state == "held" and name not in held
+            if gone and entry is not None and entry.holder is not None and entry.holder.session == session:
+                self._lose(entry, f"the worker {entry.holder.worker} no longer has it")
+        place = self._abroad.get(session)
+        for name in held:
+            if name not in self._entries and place is not None:
+                place.stop(name, owner.number, owner.epoch)
+
+    def held_abroad(self, owner: Owner) -> dict[SessionId, list[TaskName]]:
+        """What other nodes are known to run for this shard."""
+        found: dict[SessionId, list[TaskName]] = {}
+        for entry in self._entries.values():
+            holder = entry.holder if entry.owner is owner and entry.state == "held" else None
+            if holder is not None and holder.session in self._abroad:
+                found.setdefault(holder.session, []).append(entry.name)
+        return found
+
+    # For workers, here and elsewhere.
+
+    def connect(self, worker: Worker) -> None:
+        self._workers[worker.session] = worker
+        self.match()
+
+    def disconnect(self, session: SessionId, reason: str) -> list[TaskName]:
+        """The worker is gone for good: what it held is lost. Answers what it held for owners elsewhere."""
+        worker = self._workers.pop(session, None)
+        self._abroad.pop(session, None)
+        guests = []
+        for name, holder in list(self._here.items()):
+            if holder is worker:
+                del self._here[name]
+                if name not in self._entries:
+                    guests.append(name)
+        for entry in list(self._entries.values()):
+            if entry.out and entry.holder is not None and entry.holder.session == session:
+                self._lose(entry, reason)
+        for found in self._found.values():
+            for name in [name for name, holder in found.items() if holder.session == session]:
+                del found[name]
+        return guests
+
+    def meet(self, abroad: Elsewhere) -> None:
+        self._abroad[abroad.session] = abroad
+
+    def taken(self, name: TaskName, session: SessionId, worker: WorkerId) -> None:
+        """Another node runs the task."""
+        entry = self._entries.get(name)
+        if entry is None or entry.holder is None or entry.holder.session != session:
+            return
+        if entry.state == "offered":
+            entry.state = "held"
+            self.tally.granted += 1
+            self.tally.abroad += 1
+            entry.holder = entry.holder._replace(worker=worker)
+            entry.owner.granted(entry.key, entry.step, entry.attempt, worker, session)
+
+    def returned(self, name: TaskName, session: SessionId) -> None:
+        """Another node did not take the task: it waits again, in its old place."""
+        entry = self._entries.get(name)
+        if entry is None or entry.state != "offered" or entry.holder is None:
+            return
+        if entry.holder.session == session:
+            entry.state, entry.holder = "queued", None
+            self._push(entry)
+            self.match()
+
+    def accept(self, task: Task) -> Worker:
+        """Run a task of another node's shard. Raises Refused: nobody here can, now."""
+        held = self._here.get(task.name)
+        if held is not None:
+            return held
+        needs = frozenset((task.kind, *task.requires))
+        for worker in self._workers.values():
+            if worker.free > 0 and needs <= worker.capabilities:
+                worker.start(task)
+                self._here[task.name] = worker
+                return worker
+        raise Refused("no free slot here")
+
+    def holds(self, concerns: Callable[[str], bool]) -> dict[TaskName, Holder]:
+        """What the workers here hold of the runs that this concerns."""
+        return {
+            name: Holder(worker.id, worker.session)
+            for name, worker in self._here.items()
+            if concerns(name[1])
+        }
+
+    def stop_here(self, name: TaskName) -> None:
+        """Its owner does not want it any more."""
+        worker = self._here.pop(name, None)
+        if worker is not None:
+            self.tally.recalled += 1
+            worker.stop(name)
+
+    def reported(self, name: TaskName) -> None:
+        """The worker is done with the task; its result is on its way to the owner."""
+        entry = self._entries.get(name)
+        if entry is not None and entry.out:
+            entry.state = "reported"
+
+    def acknowledged(self, name: TaskName) -> None:
+        """The owner, wherever it is, has kept the result or does not want it."""
+        self._here.pop(name, None)
+        self.finished(name)
 
     @property
     def waiting(self) -> int:
@@ -182,7 +337,22 @@ class Dispatcher:
 
     @property
     def held(self) -> int:
-        return sum(1 for entry in self._entries.values() if entry.state == "held")
+        return len(self._here)
+
+    def here(self) -> list[TaskName]:
+        return list(self._here)
+
+    @property
+    def free(self) -> int:
+        return sum(max(0, worker.free) for worker in self._workers.values())
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return frozenset().union(*(worker.capabilities for worker in self._workers.values()))
+
+    @property
+    def workers(self) -> list[Worker]:
+        return list(self._workers.values())
 
     def outlook(self, key: Key) -> Outside:
         """What the tasks of a run wait for. Looks, and changes nothing."""
@@ -191,31 +361,22 @@ class Dispatcher:
         tasks = {
             entry.step: TaskSeen(
                 held=entry.state != "queued",
-                worker="" if entry.worker is None else entry.worker.id,
+                worker="" if entry.holder is None else entry.holder.worker,
                 ahead=self._ahead(entry) if entry is first else None,
             )
             for entry in of_run
         }
-        held = Counter(
-            entry.worker.session
+        held = Counter(worker.session for worker in self._here.values())
+        held.update(
+            entry.holder.session
             for entry in self._entries.values()
-            if entry.state == "held" and entry.worker is not None
+            if entry.out and entry.holder is not None and entry.holder.session in self._abroad
         )
         workers = tuple(
-            WorkerSeen(worker.id, worker.capabilities, max(0, worker.free), held[session])
-            for session, worker in self._workers.items()
+            WorkerSeen(worker.id, worker.capabilities, max(0, worker.free), held[worker.session])
+            for worker in self._everybody()
         )
         return Outside(tasks, workers)
-
-    def _ahead(self, entry: Entry) -> int:
-        """How many tasks that wait go first to a worker that could run this one."""
-        fitting = [w.capabilities for w in self._workers.values() if entry.requires <= w.capabilities]
-        return sum(
-            other.state == "queued" and other.rank < entry.rank
-            for requires, queue in self._queues.items()
-            if any(requires <= offered for offered in fitting)
-            for _, _, other in queue
-        )
 
     def match(self) -> None:
         """Hand out tasks until nobody fits. Called when a task is offered and when a slot comes free."""
@@ -226,8 +387,39 @@ class Dispatcher:
             for worker in list(self._workers.values()):
                 while worker.free > 0 and (entry := self._next(worker.capabilities)) is not None:
                     self._grant(entry, worker)
+            if self._queues:
+                self._match_abroad()
         finally:
             self._matching = False
+        self.on_matched()
+
+    def _match_abroad(self) -> None:
+        """What nobody here can take goes to the node with the most free slots."""
+        for abroad in sorted(self._abroad.values(), key=lambda abroad: (-abroad.free, abroad.id)):
+            while abroad.free > 0 and (entry := self._next(abroad.capabilities)) is not None:
+                self._send(entry, abroad)
+
+    def _send(self, entry: Entry, abroad: Elsewhere) -> None:
+        task = entry.owner.task(entry.key, entry.step, entry.attempt)
+        if task is None:
+            self._drop(entry, stop=False)
+            return
+        entry.state, entry.holder = "offered", Holder(abroad.id, abroad.session)
+        abroad.offer(task, entry.owner.number, entry.owner.epoch)
+
+    def _ahead(self, entry: Entry) -> int:
+        """How many tasks that wait go first to a worker that could run this one."""
+        offered = (worker.capabilities for worker in self._everybody())
+        fitting = [capabilities for capabilities in offered if entry.requires <= capabilities]
+        return sum(
+            other.state == "queued" and other.rank < entry.rank
+            for requires, queue in self._queues.items()
+            if any(requires <= offered for offered in fitting)
+            for _, _, other in queue
+        )
+
+    def _everybody(self) -> list[Worker | Elsewhere]:
+        return [*self._workers.values(), *self._abroad.values()]
 
     def _next(self, capabilities: frozenset[str]) -> Entry | None:
         """The first task, by priority and then by age, that such a worker can run."""
@@ -253,9 +445,39 @@ class Dispatcher:
             self._drop(entry, stop=False)
             entry.owner.lost(entry.key, entry.step, entry.attempt, f"refused by {worker.id}: {refusal}")
             return
-        entry.state, entry.worker = "held", worker
+        entry.state, entry.holder = "held", Holder(worker.id, worker.session)
+        self._here[entry.name] = worker
         self.tally.granted += 1
         entry.owner.granted(entry.key, entry.step, entry.attempt, worker.id, worker.session)
+
+    def _enter(
+        self, owner: Owner, key: Key, step: StepId, attempt: Attempt, priority: int, requires: Iterable[str]
+    ) -> Entry:
+        self._count += 1
+        entry = Entry(key, step, attempt, owner, frozenset(requires), (-priority, self._count))
+        self._entries[entry.name] = entry
+        self._by_run.setdefault(key, {})[entry.name] = entry
+        return entry
+
+    def _adopt(self, entry: Entry) -> bool:
+        """Whether the task runs already, as was found out when its shard was opened."""
+        holder = self._found.get(entry.owner.number, {}).pop(entry.name, None)
+        worker = self._here.get(entry.name)
+        if holder is None and worker is not None:
+            holder = Holder(worker.id, worker.session)
+        if holder is None:
+            return False
+        entry.state, entry.holder = "held", holder
+        self.tally.adopted += 1
+        return True
+
+    def _push(self, entry: Entry) -> None:
+        heapq.heappush(self._queues.setdefault(entry.requires, []), (*entry.rank, entry))
+
+    def _lose(self, entry: Entry, reason: str) -> None:
+        self.tally.lost += 1
+        self._drop(entry, stop=False)
+        entry.owner.lost(entry.key, entry.step, entry.attempt, reason)
 
     def _compact(self, requires: frozenset[str]) -> None:
         """What is gone leaves a queue when it comes to its top; in one nobody serves it would stay."""
@@ -269,9 +491,8 @@ class Dispatcher:
             del self._gone[requires]
 
     def _drop(self, entry: Entry, *, stop: bool) -> None:
-        if stop and entry.state == "held" and entry.worker is not None:
-            self.tally.recalled += 1
-            entry.worker.stop(entry.name)
+        if stop and entry.out and entry.holder is not None:
+            self._stop(entry.name, entry.holder, entry.owner)
         waited, entry.state = entry.state == "queued", "gone"
         if waited:
             self._compact(entry.requires)
@@ -281,6 +502,18 @@ class Dispatcher:
         if not of_run:
             del self._by_run[entry.key]
 
+    def _stop(self, name: TaskName, holder: Holder, owner: Owner) -> None:
+        abroad = self._abroad.get(holder.session)
+        if name in self._here:
+            self.stop_here(name)
+        elif abroad is not None:
+            self.tally.recalled += 1
+            abroad.stop(name, owner.number, owner.epoch)
+
 
 def task_name(key: Key, step: StepId, attempt: Attempt) -> TaskName:
     return (key.namespace, key.id, step, attempt)  # type: ignore[return-value]  # a run's key holds a run id
+
+
+def key_of(name: TaskName) -> Key:
+    return run_key(name[1], name[0])

@@ -97,6 +97,16 @@ class Drawer:
     def hurry(self) -> None:
         self._hurry.set()
 
+    def discard(self) -> None:
+        """The shard is gone: let go of what waits, and of whoever would write it."""
+        while self._queue:
+            entry = self._queue.popleft()
+            entry.run.waiting -= 1
+            self._around.waiting_bytes -= entry.bytes + ENTRY_BYTES
+        self._moved.set()
+        if self._writer is not None:
+            self._writer.cancel()
+
     async def moved(self) -> None:
         """Returns when some of the queue has been handed to the journal, which happens without delay."""
         self.hurry()

@@ -44,12 +44,19 @@ class Follower:
 class Followers:
     def __init__(self) -> None:
         self._by_key: dict[Key, set[Follower]] = {}
+        self.on_first: Callable[[Key], None] = lambda key: None  # somebody begins to follow it
+        self.on_last: Callable[[Key], None] = lambda key: None  # nobody follows it any more
 
     def follow(self, key: Key) -> Follower:
         return Follower(self, key)
 
     def add(self, follower: Follower) -> None:
-        self._by_key.setdefault(follower.key, set()).add(follower)
+        those = self._by_key.get(follower.key)
+        if those is None:
+            self._by_key[follower.key] = {follower}
+            self.on_first(follower.key)
+        else:
+            those.add(follower)
 
     def remove(self, follower: Follower) -> None:
         those = self._by_key.get(follower.key)
@@ -57,6 +64,10 @@ class Followers:
             those.discard(follower)
             if not those:
                 del self._by_key[follower.key]
+                self.on_last(follower.key)
+
+    def followed(self) -> list[Key]:
+        return list(self._by_key)
 
     def tell(self, key: Key, first_seq: int, events: Sequence[AnyEvent]) -> None:
         for follower in self._by_key.get(key, ()):

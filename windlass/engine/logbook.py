@@ -117,14 +117,31 @@ class Logbook:
         run = self._runs.get(key)
         return run is None or not (run.open or run.waiting or run.flying)
 
-    async def drain(self, within_s: float) -> None:
-        """Wait until nothing waits, or the time is over."""
+    async def drain(self, within_s: float, shard: int | None = None) -> None:
+        """Wait until nothing waits (in this shard), or the time is over."""
+        drawers = [drawer for number, drawer in self._drawers.items() if shard in (None, number)]
         for _ in range(round(within_s / LOOK_S)):
-            if not any(drawer.busy for drawer in self._drawers.values()):
+            if not any(drawer.busy for drawer in drawers):
                 return
-            for drawer in self._drawers.values():
+            for drawer in drawers:
                 drawer.hurry()
             await asyncio.sleep(LOOK_S)
+
+    def reopened(self, shard: int) -> None:
+        """Somebody else may have written to these logs meanwhile: their sizes are read again."""
+        for key, run in self._runs.items():
+            if self._shard_of(key.id) == shard:
+                run.read = False
+
+    def moved(self, shard: int) -> None:
+        """The shard is another node's: what waits for it here will never be written here."""
+        drawer = self._drawers.pop(shard, None)
+        if drawer is not None:
+            drawer.discard()
+        for key in [key for key in self._runs if self._shard_of(key.id) == shard]:
+            del self._runs[key]
+        for name in [name for name in self._attempts if self._shard_of(name[0].id) == shard]:
+            del self._attempts[name]
 
     @property
     def waiting_bytes(self) -> int:

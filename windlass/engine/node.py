@@ -1,47 +1,65 @@
-"""One engine process: holds the shards, starts and stops them, and keeps house."""
+"""One engine process: joins the cluster, holds the shards that are its own, and keeps house."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import random
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
+import msgspec
+
 from windlass.core import sharding
-from windlass.core.commands import FinishStep
-from windlass.core.errors import Fenced, Refused, Unknown, WindlassError
+from windlass.core.cluster import Load, Member, NodeId, View
+from windlass.core.commands import FinishStep, LoseStep
+from windlass.core.errors import Refused, WindlassError
+from windlass.core.explain import Outside
 from windlass.core.log import Bounds, Printed
-from windlass.core.names import Key, WorkerId, run_key
+from windlass.core.names import Key, SessionId, WorkerId, run_key
 from windlass.core.orders import Purge
-from windlass.core.task import Failure, Outcome, Task
+from windlass.core.task import Failure, Outcome, Task, TaskName
+from windlass.engine.abroad import Abroad
+from windlass.engine.calls import Calls
 from windlass.engine.clock import Clock
 from windlass.engine.definitions import Definitions
-from windlass.engine.dispatcher import Dispatcher
+from windlass.engine.dispatcher import Dispatcher, Worker
 from windlass.engine.followers import Followers
+from windlass.engine.following import Following
+from windlass.engine.holders import Holders
+from windlass.engine.host import NodeHost
 from windlass.engine.logbook import Logbook
+from windlass.engine.membership import ClusterSettings, Membership
 from windlass.engine.router import Router
-from windlass.engine.shard import Shard
 from windlass.engine.stats import Stats
 from windlass.engine.surroundings import Settings, Surroundings
+from windlass.engine.tending import Tending
+from windlass.engine.tenure import Tenure
 from windlass.engine.timers import LOOK_S, Timers
 from windlass.journal import Store, StoreError
 from windlass.journal.committer import Committer
+from windlass.leases import Buried, Leases, LeasesAway, NameTaken
+from windlass.peers import Host, Lost, Peers, Unreachable
+from windlass.wire import messages
+from windlass.wire.messages import IsQuiet, LookOutside, LooksLike, Quiet, Wrote
 
 log = logging.getLogger(__name__)
 
 SHARDS: Final = 100
 PURGED_AT_ONCE: Final = 500
-REOPEN_WAIT_S: Final = 0.1
-REOPEN_WAIT_MAX_S: Final = 2.0
+AGAIN_S: Final = 0.25
+ASK_S: Final = 2.0
+LOST_AGAIN_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     shards: int = SHARDS
+    shard_of: Callable[[str, int], int] = sharding.of
     shard: Settings = field(default_factory=Settings)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
     sweep_every_s: float = 10.0
     retention_s: float = 30 * 86400.0
     purge_every_s: float = 600.0
@@ -51,29 +69,50 @@ class NodeSettings:
 
 class Node:
     def __init__(
-        self, store: Store, settings: NodeSettings, *, wall: Callable[[], float], chance: random.Random
+        self,
+        store: Store,
+        settings: NodeSettings,
+        *,
+        leases: Leases,
+        peers: Callable[[Host], Peers],
+        member: Member,
+        wall: Callable[[], float],
+        chance: random.Random,
+        monotonic: Callable[[], float] | None = None,
+        probe: Callable[[], Load] = Load,
     ) -> None:
         self.store = store
+        self.leases = leases
         self.settings = settings
         self.clock = Clock(wall)
         self.committer = Committer(store)
-        self.dispatcher = Dispatcher()
         self.followers = Followers()
         self.log_followers = Followers()  # they hear only that there are more lines
         self.stats = Stats()
         self.timers = Timers(self.clock, look_s=settings.look_s)
         self.definitions = Definitions(store, self.shard_of)
-        self.router = Router(store, self.definitions, self.shard_of)
-        self.ready = asyncio.Event()  # every shard is open
-        self._opened: set[int] = set()
-        self._epochs: dict[int, int] = {}  # of the shards that are open
+        self.ready = asyncio.Event()  # joined, and every shard that is ours is open
+        self._chance = chance
+        self._probe = probe
+        self.membership = Membership(
+            member, settings.cluster, monotonic or asyncio.get_running_loop().time, self._changed
+        )
+        self.dispatcher = Dispatcher(on_matched=self._matched)
+        late = _Late()
+        self.peers = peers(late)
+        self.calls = Calls(self.peers, lambda: self.membership.members)
+        self.abroad = Abroad(self.dispatcher, self.calls, me=lambda: self.membership.me)
+        self.router = Router(store, self.definitions, self.shard_of, self.membership, self.calls, self.stats)
+        self.runs = Following(self.followers, self.calls, self.membership, self.shard_of)
+        self.prints = Following(self.log_followers, self.calls, self.membership, self.shard_of, logs=True)
+        self.holders = Holders(self.membership, self.dispatcher, self.calls, self.shard_of)
         self.logbook = Logbook(
             store,
             self.committer,
             self.log_followers,
             bounds=settings.logs,
             shard_of=self.shard_of,
-            epoch_of=self._epochs.get,
+            epoch_of=self._epoch_of,
             clock=self.clock.now,
         )
         self._around = Surroundings(
@@ -87,28 +126,188 @@ class Node:
             chance=chance,
             stats=self.stats,
             settings=settings.shard,
+            lease=self.membership,
+            holders=self.holders.find,
+            short=self._short,
+        )
+        self.tenure = Tenure(
+            self._around, self.membership, leases, self.router, self.logbook, self.runs, on_open=self._note
+        )
+        self.tending = Tending(
+            self.membership, leases, self.peers, self.calls, self.tenure, self.stats, self.clock
+        )
+        late.host = NodeHost(
+            self.membership,
+            self.router,
+            self.dispatcher,
+            self.abroad,
+            self.calls,
+            self.logbook,
+            self.runs,
+            self.prints,
+            on_linked=lambda _: None,
+            on_unlinked=self.tending.suspect,
         )
 
+    @property
+    def me(self) -> Member:
+        return self.membership.me
+
     def shard_of(self, ident: str) -> int:
-        return sharding.of(ident, self.settings.shards)
+        return self.settings.shard_of(ident, self.settings.shards)
+
+    # Its life.
 
     async def serve(self) -> None:
-        """Run until cancelled."""
+        """Run until cancelled. Raises NameTaken if a living node has our name."""
         try:
             async with asyncio.TaskGroup() as group:
+                self.tenure.group = self.tending.group = group
                 group.create_task(self.committer.serve(), name="committer")
                 group.create_task(self.logbook.serve(), name="logbook")
-                epochs = await self.store.claim(range(self.settings.shards))
-                for number, epoch in epochs.items():
-                    group.create_task(self._hold(number, epoch), name=f"shard {number}")
+                await self._join()
+                group.create_task(self._beat(), name="beats")
+                group.create_task(self.tending.serve(), name="tending")
+                group.create_task(self.runs.serve(), name="following runs")
+                group.create_task(self.prints.serve(), name="following logs")
                 group.create_task(self._every(self.settings.sweep_every_s, self._sweep), name="sweeper")
                 group.create_task(self._every(self.settings.purge_every_s, self.purge), name="purger")
+                group.create_task(self._every(self.settings.cluster.audit_s, self._audit), name="auditor")
         finally:
+            self.abroad.close()
             self.timers.close()
+            await self.peers.close()
+
+    async def drain(self) -> None:
+        """Hand everything over; returns when nothing is ours any more, or nobody is there to take it."""
+        await self.tending.drain()
+
+    async def _join(self) -> None:
+        sure: NodeId | None = None
+        while True:
+            try:
+                asked_at = self.membership.monotonic()
+                view = await self.leases.join(self.me, sure=sure)
+                self._heard(asked_at, view)
+                return
+            except NameTaken:
+                sure = await self._same_name()
+            except LeasesAway as error:
+                log.warning("cannot join yet", extra={"reason": str(error)})
+                await asyncio.sleep(AGAIN_S)
+
+    async def _same_name(self) -> NodeId | None:
+        """The life of a node with our name that has ended. Raises NameTaken if it lives."""
+        beat: int | None = None
+        monotonic = self.membership.monotonic
+        since = monotonic()
+        while True:
+            view = await self.leases.look()
+            other = next((m for m in view.members.values() if m.alive and m.name == self.me.name), None)
+            if other is None:
+                return None
+            if other.address == self.me.address:
+                return other.id  # we listen there now: it does not
+            if beat is None:
+                beat, since = other.beat, monotonic()
+            elif other.beat != beat:
+                raise NameTaken(
+                    f"a node named {other.name} is alive at {other.address}; "
+                    "stop that one, or give this one another --name"
+                )
+            elif monotonic() - since >= self.settings.cluster.dead_s:
+                return other.id
+            await asyncio.sleep(AGAIN_S)
+
+    async def _beat(self) -> None:
+        while True:
+            try:
+                await self.leases.beating(self.settings.cluster.beat_s, self._load, self._heard)
+            except Buried as buried:
+                log.warning("this node was declared dead; it forgets everything and joins anew")
+                await self._be_reborn(str(buried))
+
+    async def _be_reborn(self, reason: str) -> None:
+        """What we owned is somebody else's, and what our workers hold was given up: nobody waits for it."""
+        self.stats.reborn += 1
+        self.ready.clear()
+        old = self.me
+        self.membership.reborn(msgspec.structs.replace(old, id=new_id(), state="up", beat=0))
+        await self.tenure.forget_all(reason)
+        for name in self.dispatcher.here():
+            self.dispatcher.stop_here(name)
+        await self._join()
+
+    def _heard(self, asked_at: float, view: View) -> None:
+        if view.at:
+            self.clock.steer(asked_at, view.at)
+        self.membership.beaten(asked_at, view)
+
+    def _changed(self) -> None:
+        """Something is known of the cluster that was not known before."""
+        others = self.membership.others()
+        self.peers.meet(self.me, others)
+        for gone in self.abroad.meet(self.membership.members):
+            self.runs.gone(gone)
+            self.prints.gone(gone)
+        self.tenure.reconcile()
+        self.runs.moved()
+        self.prints.moved()
+        self.router.changed()
+        self.tending.wake()
+        self._note()
+
+    def _note(self) -> None:
+        """Whether we can serve: every shard has an owner, and ours are open."""
+        owned = all(holding.owner is not None for holding in self.membership.shards.values())
+        if owned and self.membership.shards and self.tenure.all_open:
+            self.ready.set()
+        elif len(self.membership.members) < 2:  # nobody else can serve what is closed
+            self.ready.clear()
+
+    def _load(self) -> Load:
+        shards = self.router.shards()
+        free = self.dispatcher.free
+        return msgspec.structs.replace(
+            self._probe(),
+            live=sum(shard.live_count for shard in shards),
+            inbox=sum(shard.depth for shard in shards),
+            slots=free + self.dispatcher.held,
+            free=free,
+        )
+
+    def _short(self) -> str:
+        load = self.me.load
+        if not load.short:
+            return ""
+        return f"node {self.me.name} is short of memory ({load.memory:.0%} in use) and starts no new runs"
+
+    def _epoch_of(self, number: int) -> int | None:
+        shard = self.router.shard(number)
+        return None if shard is None else shard.epoch
+
+    def _matched(self) -> None:
+        self.abroad.matched()
+
+    # For its workers.
+
+    def employ(self, worker: Worker) -> None:
+        self.dispatcher.connect(worker)
+
+    def dismiss(self, session: SessionId, reason: str) -> None:
+        """The worker is gone for good; the owners of what it held are told, wherever they are."""
+        for name in self.dispatcher.disconnect(session, reason):
+            self.abroad.spawn(self._tell_lost(name, reason))
 
     def log(self, task: Task, printed: Printed) -> None:
         """What an attempt printed. Before its result is reported, the worker tells the last of it."""
-        self.logbook.add(task, printed)
+        number = self.shard_of(task.run)
+        owner = self.membership.holding(number).owner
+        if owner is None or owner == self.me.id:
+            self.logbook.add(task, printed)
+        else:
+            named = Task(task.run, task.step, task.attempt, task.kind, namespace=task.namespace)
+            self.calls.tell(owner, Wrote(messages.encode_task(named), printed))
 
     async def report(self, worker: WorkerId, task: Task, outcome: Outcome, started_at: float) -> None:
         """A worker's result, back to the owner of its run; returns when it is kept or not wanted.
@@ -136,11 +335,46 @@ class Node:
                 return
         self.dispatcher.acknowledged(task.name)
 
+    async def _tell_lost(self, name: TaskName, reason: str) -> None:
+        """If it does not arrive, the owner's next audit finds out."""
+        namespace, run, step, attempt = name
+        lost = LoseStep(step=step, attempt=attempt, reason=reason, at=self.clock.now())
+        try:
+            await self.router.send(run_key(run, namespace), lost)
+        except WindlassError as error:
+            log.info("the loss of a task was not told", extra={"run": run, "error": str(error)})
+
+    # For those who look.
+
+    async def outlook(self, key: Key) -> Outside:
+        """What the tasks of a run wait for, as its owner sees it."""
+        owner = self.membership.holding(self.shard_of(key.id)).owner
+        if owner is not None and owner != self.me.id:
+            try:
+                answer = await self.calls.call(owner, LookOutside(key), timeout_s=ASK_S)
+            except (Unreachable, Lost):
+                return Outside()
+            return answer.outside if isinstance(answer, LooksLike) else Outside()
+        return self.dispatcher.outlook(key)
+
+    async def is_quiet(self, key: Key) -> bool:
+        """Whether everything that the run's attempts printed is in the journal, and none of them prints."""
+        owner = self.membership.holding(self.shard_of(key.id)).owner
+        if owner is not None and owner != self.me.id:
+            try:
+                answer = await self.calls.call(owner, IsQuiet(key), timeout_s=ASK_S)
+            except (Unreachable, Lost):
+                return False
+            return isinstance(answer, Quiet) and answer.quiet
+        return self.logbook.quiet(key)
+
+    # Housekeeping.
+
     async def purge(self) -> None:
         """Delete the events of runs that ended longer ago than the retention, down to their rows."""
         before = self.clock.now() - self.settings.retention_s
-        for number in range(self.settings.shards):
-            for key in await self._expired(number, before):
+        for shard in self.router.shards():
+            for key in await self._expired(shard.number, before):
                 try:
                     await self.router.send(key, Purge())
                 except WindlassError as error:
@@ -155,52 +389,6 @@ class Node:
             log.info("not purged", extra={"shard": number, "error": str(error)})
             return []
 
-    async def _hold(self, number: int, epoch: int) -> None:
-        """Keep the shard open; after an unknown outcome, open it anew under a new epoch."""
-        before: Shard | None = None
-        while True:
-            shard = Shard(number, epoch, self._around)
-            try:
-                await shard.open()
-                if before is not None:
-                    self.dispatcher.abandon(before)
-                self.router.opened(shard)
-                self._epochs[number] = epoch
-                self._note_open(number)
-                await shard.serve()
-            except (Fenced, Unknown, StoreError) as error:
-                log.warning("shard is opened anew", extra={"shard": number, "reason": str(error)})
-            finally:
-                shard.close()
-                self.router.closed(shard)
-                self._epochs.pop(number, None)
-                self._note_closed(number)
-            before = shard
-            epoch = await self._claim(number)
-            self.followers.gap(partial(self._lives_in, number))
-
-    async def _claim(self, number: int) -> int:
-        wait_s = REOPEN_WAIT_S
-        while True:
-            await asyncio.sleep(wait_s)
-            try:
-                return (await self.store.claim([number]))[number]
-            except StoreError as error:
-                log.warning("shard cannot be claimed yet", extra={"shard": number, "reason": str(error)})
-                wait_s = min(2 * wait_s, REOPEN_WAIT_MAX_S)
-
-    def _note_open(self, number: int) -> None:
-        self._opened.add(number)
-        if len(self._opened) == self.settings.shards:
-            self.ready.set()
-
-    def _note_closed(self, number: int) -> None:
-        self._opened.discard(number)
-        self.ready.clear()
-
-    def _lives_in(self, number: int, key: Key) -> bool:
-        return self.shard_of(key.id) == number
-
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
             await asyncio.sleep(seconds)
@@ -209,3 +397,29 @@ class Node:
     async def _sweep(self) -> None:
         for shard in self.router.shards():
             shard.sweep()
+
+    async def _audit(self) -> None:
+        for shard in self.router.shards():
+            await self.holders.audit(shard)
+
+
+class _Late:
+    """Stands in for the node while its links are being made: they need each other."""
+
+    host: Host
+
+    async def answer(self, sender: NodeId, request: messages.Request) -> messages.Answer:
+        return await self.host.answer(sender, request)
+
+    def hear(self, sender: NodeId, notice: messages.Notice) -> None:
+        self.host.hear(sender, notice)
+
+    def linked(self, member: NodeId) -> None:
+        self.host.linked(member)
+
+    def unlinked(self, member: NodeId) -> None:
+        self.host.unlinked(member)
+
+
+def new_id() -> NodeId:
+    return NodeId(secrets.token_hex(6))

@@ -45,6 +45,7 @@ from windlass.core.run_state import Run
 from windlass.core.task import Task
 from windlass.core.workflow import Workflow
 from windlass.engine.batch import Batch, Touched
+from windlass.engine.dispatcher import task_name
 from windlass.engine.grants import Grants
 from windlass.engine.letters import Letter
 from windlass.engine.live import Live, effects_owed, row, seen, workflow_of
@@ -69,9 +70,11 @@ class Shard:
         self._grants = Grants(around.clock, delay_s=around.settings.grant_delay_s, wake=self._wake.set)
         self._swept_at = 0.0
         self._closed = False
+        self._distrusted = False
 
     async def open(self) -> None:
         """Bring back what was at work; what sleeps stays on disk until its time."""
+        self.around.dispatcher.expect(self.number, await self.around.holders(self.number, self.epoch))
         awake: list[Key] = []
         for found in await self.around.store.unsettled(self.number):
             if not found.asleep:
@@ -89,15 +92,30 @@ class Shard:
             }
             log.info("run recovered", extra=extra)
         self.around.stats.recovered += len(self._memory)
+        self.around.dispatcher.settle(self)
 
     async def serve(self) -> None:
-        """Work until cancelled, fenced, or an outcome is unknown. Nobody is left waiting."""
+        """Work until stopped or cancelled, fenced, or an outcome is unknown. Nobody is left waiting."""
         try:
-            while True:
+            while not self._closed:
                 letters = await self._take()
                 await self._all_answered(letters, self._settle(letters))
         finally:
             self.close()
+
+    def stop(self) -> None:
+        """Finish what was begun, and take nothing more: the shard moves. What waits is sent on."""
+        self.close()
+        self._wake.set()
+
+    def distrust(self) -> None:
+        """What is in memory may be more than the journal holds: forget it, and be opened anew."""
+        self._distrusted = True
+        self._wake.set()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     def close(self) -> None:
         self._closed = True
@@ -111,6 +129,8 @@ class Shard:
         if self._closed:
             raise Moved(f"shard {self.number} is moving")
         room = self.around.settings.inbox_max
+        if isinstance(letter.order, StartRun) and (short := self.around.short()):
+            raise Overloaded(f"{short}; nothing was done, try again in a while or add a node")
         if isinstance(letter.order, StartRun | DefineWorkflow):
             room //= 2  # what finishes work goes first
             busy = self.around.journal.tally.busy
@@ -167,9 +187,13 @@ class Shard:
             self._wake.set()
 
     async def _take(self) -> list[Letter]:
-        while not (self._inbox or self._memory.snapshots or self._grants.due):
+        while not (
+            self._inbox or self._memory.snapshots or self._grants.due or self._closed or self._distrusted
+        ):
             self._wake.clear()
             await self._wake.wait()
+        if self._distrusted:
+            raise Unknown("another database took over")
         letters: list[Letter] = []
         while self._inbox and len(letters) < self.around.settings.batch_max:
             letter = self._inbox.popleft()
@@ -199,7 +223,10 @@ class Shard:
             self._decide(batch, letter, found, alone=len(letters) == 1)
         group = batch.group(self.number, self.epoch)
         self._memory.snapshots.join(group)
-        if not group.empty and not await self._keep(group, batch, letters):
+        if group.empty:
+            # Nothing asks the fence: what memory says holds only as long as nobody can have taken the shard.
+            await self.around.lease.until_fresh()
+        elif not await self._keep(group, batch, letters):
             return
         self._release(batch, letters)
         await self._one_by_one(batch.again)
@@ -384,6 +411,9 @@ class Shard:
         for letter in letters:
             if id(letter) not in postponed:
                 letter.send_off()
+                if isinstance(letter.order, FinishStep) and letter.failure is None:
+                    name = task_name(letter.key, letter.order.step, letter.order.attempt)
+                    self.around.dispatcher.finished(name)
         for touched in batch.touched.values():
             self._release_one(touched, now)
         for stuck in batch.stranded:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
+from windlass.core.task import TaskName
 from windlass.engine.clock import Clock
 from windlass.engine.definitions import Definitions
-from windlass.engine.dispatcher import Dispatcher
+from windlass.engine.dispatcher import Dispatcher, Holder
 from windlass.engine.followers import Followers
 from windlass.engine.stats import Stats
 from windlass.engine.timers import Timers
@@ -26,6 +29,12 @@ class Settings:
     grant_delay_s: float = 0.02  # a step that ends sooner needs no record of who held it
 
 
+class Lease(Protocol):
+    """Whether this node may still speak as the owner of its shards."""
+
+    async def until_fresh(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     store: Store
@@ -38,3 +47,6 @@ class Surroundings:
     chance: random.Random
     stats: Stats
     settings: Settings
+    lease: Lease
+    holders: Callable[[int, int], Awaitable[Mapping[TaskName, Holder]]]
+    short: Callable[[], str] = lambda: ""  # why no new run may be started here; empty when it may

@@ -44,7 +44,7 @@ class Explain:
             seen, definition = await runs.see(self.node, run)
             if seen.image is not None:
                 folded = restore(definition, seen.image)
-                outside = self.node.dispatcher.outlook(run_key(run))
+                outside = await self.node.outlook(run_key(run))
                 return folded.status, explain_core.explain(folded, outside, run_id=run, now=now)
             row = seen.row
         status = msgspec.convert(row.status, RunStatus)

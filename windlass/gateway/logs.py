@@ -112,7 +112,7 @@ class _Teller:
                 status, over_at = (await runs.find(self.node, self.ear.key.id)).status, clock()
             over = status in OVER
             # Asked before reading: what was printed until then will be read.
-            last = over and (self.node.logbook.quiet(self.ear.key) or clock() - over_at >= LAST_LINES_S)
+            last = over and (await self.node.is_quiet(self.ear.key) or clock() - over_at >= LAST_LINES_S)
             await self._send_lines()
             if last:
                 return await self._write(frame("end", {"runId": self.ear.key.id, "status": status}))

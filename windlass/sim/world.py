@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Final
 
+from windlass.alone import lone_node
 from windlass.core import document, sharding
 from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ResumeRun, StartRun
 from windlass.core.errors import NotFound, Refused, Unavailable, Unknown
@@ -124,7 +125,7 @@ class World:
             sweep_every_s=2.0,
             look_s=None,
         )
-        node = Node(
+        node = lone_node(
             store,
             settings,
             wall=lambda: EPOCH_S + self.loop.time(),

@@ -50,6 +50,11 @@ def decode_event(kind: str, version: int, body: bytes) -> AnyEvent:
     return event
 
 
+def decode_news(body: bytes) -> AnyEvent:
+    """An event of the present format, as one node tells another."""
+    return _event.decode(body)
+
+
 def encode_command(command: Command) -> bytes:
     return _encoder.encode(command)
 

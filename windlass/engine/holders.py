@@ -1,0 +1,70 @@
+"""Who runs the tasks of a shard, asked of every living node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from windlass.core.cluster import NodeId
+from windlass.core.names import SessionId, WorkerId
+from windlass.core.task import TaskName
+from windlass.engine.calls import Calls
+from windlass.engine.dispatcher import Dispatcher, Holder
+from windlass.engine.membership import Membership
+from windlass.engine.shard import Shard
+from windlass.peers import Lost, Unreachable
+from windlass.wire.messages import Held, WhoHolds
+
+ASK_S: Final = 1.0
+AGAIN_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class Holders:
+    membership: Membership
+    dispatcher: Dispatcher
+    calls: Calls
+    shard_of: Callable[[str], int]
+
+    async def find(self, shard: int, epoch: int) -> dict[TaskName, Holder]:
+        """What every living node runs of the shard. From now on none of them heeds an older owner.
+
+        A node that lives and cannot be reached is waited for, but not for long: then what it runs is lost,
+        and its results, should they come, are of attempts that were given up.
+        """
+        self.membership.fence(shard, epoch)
+        found = self.dispatcher.holds(lambda run: self.shard_of(run) == shard)
+        answers = await asyncio.gather(*(self._ask(node, shard, epoch) for node in self.membership.others()))
+        for node, names in answers:
+            found |= {
+                name: Holder(worker, SessionId(node)) for name, worker in names.items() if name not in found
+            }
+        return found
+
+    async def audit(self, shard: Shard) -> None:
+        """Compare what other nodes run for the shard with what they are thought to run."""
+        for session, names in self.dispatcher.held_abroad(shard).items():
+            request = WhoHolds(shard.number, shard.epoch)
+            try:
+                answer = await self.calls.call(NodeId(session), request, timeout_s=ASK_S)
+            except (Unreachable, Lost):
+                continue
+            if isinstance(answer, Held) and not shard.closed:
+                self.dispatcher.audit(shard, session, names, {task.name for task in answer.tasks})
+
+    async def _ask(self, node: NodeId, shard: int, epoch: int) -> tuple[NodeId, dict[TaskName, WorkerId]]:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self.membership.settings.holders_s
+        while self.membership.alive(node) and clock() < deadline:
+            try:
+                left = min(ASK_S, deadline - clock())
+                answer = await self.calls.call(node, WhoHolds(shard, epoch), timeout_s=left)
+            except (Unreachable, Lost):
+                await asyncio.sleep(AGAIN_S)
+                continue
+            if isinstance(answer, Held):
+                return node, {task.name: WorkerId(task.worker) for task in answer.tasks}
+            await asyncio.sleep(AGAIN_S)
+        return node, {}
