@@ -6,12 +6,15 @@ from typing import Any
 
 import msgspec
 
+from tests import postgres
 from windlass.core.names import Key, run_key
 from windlass.journal import Fact, Group, LogLine, RunRow, Snapshot, Store, StuckRow
 from windlass.journal.memory import MemoryStore
+from windlass.journal.postgres import PostgresStore
 from windlass.journal.sqlite import SqliteStore
+from windlass.postgres import Place as Database
 
-ADAPTERS = ("memory", "sqlite")
+ADAPTERS = ("memory", "sqlite", "postgres")
 
 
 class Place:
@@ -21,9 +24,16 @@ class Place:
         self.adapter = adapter
         self.path = folder / "windlass.db"
         self._memory = MemoryStore()
+        self.database: Database | None = None
 
     async def open(self) -> Store:
-        return self._memory if self.adapter == "memory" else await SqliteStore.open(self.path)
+        if self.adapter == "memory":
+            return self._memory
+        if self.adapter == "sqlite":
+            return await SqliteStore.open(self.path)
+        if self.database is None:
+            self.database = await postgres.emptied()
+        return await PostgresStore.open(self.database)
 
 
 def fact(key: Key, seq: int, *, at: float = 1.0, type: str = "Noted", **fields: Any) -> Fact:

@@ -453,6 +453,25 @@ async def test_the_runs_of_a_workflow_are_counted_up_to_a_limit(store: Store) ->
 
 
 @on_every_journal
+async def test_entities_are_runs_that_owe_something_and_workflows_that_are_defined(store: Store) -> None:
+    await store.claim([1, 2])
+    assert await store.count_entities() == {}
+    assert await store.entities(0, 9) == []
+    runs = [row("b"), row("a", ended_at=2.0), row("a", namespace="z"), row("c", settled=True)]
+    await keep(store, runs=[*runs, row("s", asleep=True)], stuck=[stuck(B)])
+    await keep(store, documents=[document("w", 1), document("w", 2), document("gone", 1)])
+    await keep(store, documents=[document("gone", 2, deleted=True), document("a", 1, namespace="z")])
+    await keep(store, shard=1, documents=[document("back", 1, deleted=True), document("back", 2)])
+    await keep(store, shard=2, runs=[row("d", settled=True)])
+    assert await store.count_entities() == {0: 6, 1: 1}
+    expected = [A, B, run_key("s"), run_key("a", "z"), workflow_key("w"), workflow_key("a", "z")]
+    assert await store.entities(0, 9) == expected
+    assert await store.entities(0, 4) == expected[:4]
+    assert await store.entities(1, 9) == [workflow_key("back")]
+    assert await store.entities(2, 9) == []
+
+
+@on_every_journal
 async def test_expired_are_settled_runs_with_events_that_ended_before_then(store: Store) -> None:
     await store.claim([1])
     rows = [

@@ -1,4 +1,4 @@
-"""Random lives of two journals, one in memory and one in SQLite: whatever is asked, both answer the same."""
+"""Random lives of two journals, one in memory and one on disk: whatever is asked, both answer the same."""
 
 import asyncio
 import random
@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.journal import fact, line, row, snapshot, stuck
+from tests.journal import Place, fact, line, row, snapshot, stuck
 from windlass.core import sharding
 from windlass.core.names import Key, run_key, workflow_key
 from windlass.journal import Document, Fact, Group, LogLine, RunQuery, RunRow, Store, StoreRefused
 from windlass.journal.memory import MemoryStore
-from windlass.journal.sqlite import SqliteStore
 
 SHARDS = 3
 OPERATIONS = 600
@@ -29,6 +28,7 @@ Question = Callable[[Store], Awaitable[Any]]
 # would show nothing.
 EXPECTED = {
     "claim", "load", "facts", "unsettled", "stuck", "document", "documents", "runs", "run", "count_runs",
+    "count_entities", "entities",
     "logs", "last_logs", "log_size", "expired", "setting", "reopen", "commit", "fenced", "refused",
     "half fenced",
     *(f"kept {kind}" for kind in (
@@ -42,9 +42,9 @@ def shard_of(key: Key) -> int:
 
 
 class Life:
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, place: Place) -> None:
         self.chance = random.Random(seed)
-        self.path = folder / "windlass.db"
+        self.place = place
         self.memory = MemoryStore()
         self.epochs = dict.fromkeys(range(SHARDS), 0)
         self.last: Counter[Key] = Counter()  # the number of each entity's last event
@@ -52,19 +52,19 @@ class Life:
         self.seen: Counter[str] = Counter()
 
     async def play(self) -> None:
-        self.sqlite = await SqliteStore.open(self.path)
+        self.store = await self.place.open()
         kinds = [self.claim, self.commit, self.ask, self.reopen]
         for _ in range(OPERATIONS):
             (kind,) = self.chance.choices(kinds, weights=[1, 30, 30, 1])
             await kind()
-        await self.sqlite.close()
+        await self.store.close()
         missing = {what for what in EXPECTED if not self.seen[what]}
         assert not missing, f"never happened: {missing}"
 
     async def both(self, question: Question) -> Any:
         """The answer, which must be the same; a refusal is an answer."""
         answers = []
-        for store in (self.memory, self.sqlite):
+        for store in (self.memory, self.store):
             try:
                 answers.append(await question(store))
             except StoreRefused:
@@ -73,8 +73,8 @@ class Life:
         return answers[0]
 
     async def reopen(self) -> None:
-        await self.sqlite.close()
-        self.sqlite = await SqliteStore.open(self.path)
+        await self.store.close()
+        self.store = await self.place.open()
         self.seen["reopen"] += 1
 
     async def claim(self) -> None:
@@ -203,6 +203,8 @@ class Life:
             ("runs", lambda store: store.runs(query)),
             ("run", lambda store: store.run(of_run, run)),
             ("count_runs", lambda store: store.count_runs(namespace, workflow.id, number)),
+            ("count_entities", lambda store: store.count_entities()),
+            ("entities", lambda store: store.entities(shard, number)),
             ("expired", lambda store: store.expired(shard, float(number + 4), 3)),
             ("setting", lambda store: store.setting(f"name-{number}", str(len(keys)))),
         ]
@@ -222,6 +224,9 @@ class Life:
         )
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_both_journals_answer_everything_alike(seed: int, tmp_path: Path) -> None:
-    asyncio.run(Life(seed, tmp_path).play())
+LIVES = [("sqlite", seed) for seed in range(15)] + [("postgres", seed) for seed in range(15, 21)]
+
+
+@pytest.mark.parametrize(("adapter", "seed"), LIVES)
+def test_both_journals_answer_everything_alike(adapter: str, seed: int, tmp_path: Path) -> None:
+    asyncio.run(Life(seed, Place(adapter, tmp_path)).play())

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from tests.journal import row
+from tests.journal import Place, row
 from windlass.core import document
 from windlass.core import run as core
 from windlass.core.commands import (
@@ -33,7 +33,8 @@ from windlass.core.run_state import SHOWN, Run
 from windlass.core.task import Failure, Json, Outcome, Success
 from windlass.core.vocabulary import INSTANCE_STATUS, RunStatus
 from windlass.journal import Document, Fact, Group
-from windlass.journal.sqlite import SqliteStore
+from windlass.postgres import Place as Database
+from windlass.postgres import connect
 from windlass.wire import codec
 
 NODE_STATUS = {
@@ -126,11 +127,16 @@ def written(definition: dict[str, Json], namespace: str = "default") -> Document
     )
 
 
-def kept(folder: Path, groups: Iterable[Group], definition: dict[str, Json] | None = DOCUMENT) -> Path:
-    """A journal with these groups in it, and the workflow's document in another shard."""
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return Place(request.param, tmp_path)
+
+
+def kept(place: Place, groups: Iterable[Group], definition: dict[str, Json] | None = DOCUMENT) -> None:
+    """Keep these groups in the journal, and the workflow's document in another shard."""
 
     async def keep() -> None:
-        store = await SqliteStore.open(folder / "windlass.db")
+        store = await place.open()
         await store.claim([0, 1])
         documents = [written(definition)] if definition else []
         outcomes = await store.commit([Group(shard=1, epoch=1, documents=documents), *groups])
@@ -138,17 +144,26 @@ def kept(folder: Path, groups: Iterable[Group], definition: dict[str, Json] | No
         await store.close()
 
     asyncio.run(keep())
-    return folder / "windlass.db"
 
 
-def view(path: Path, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
-    with closing(sqlite3.connect(path)) as cx:
+def view(place: Place, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+    if place.database is not None:
+        return asyncio.run(view_in_postgres(place.database, sql, values))
+    with closing(sqlite3.connect(place.path)) as cx:
         cx.row_factory = sqlite3.Row
         return [dict(found) for found in cx.execute(sql, values)]
 
 
-def nodes(path: Path, run: str) -> dict[str, dict[str, Any]]:
-    rows = view(path, "SELECT * FROM dag_node_execution WHERE workflow_instance_id = ?", (run,))
+async def view_in_postgres(place: Database, sql: str, values: Sequence[object]) -> list[dict[str, Any]]:
+    cx = await connect(place, application="windlass test")
+    try:
+        return [dict(found) for found in await cx.fetch(sql.replace("?", "$1"), *values)]
+    finally:
+        cx.terminate()
+
+
+def nodes(place: Place, run: str) -> dict[str, dict[str, Any]]:
+    rows = view(place, "SELECT * FROM dag_node_execution WHERE workflow_instance_id = ?", (run,))
     found = {str(one["node_id"]): one for one in rows}
     assert len(found) == len(rows), "one row per step"
     return found
@@ -158,16 +173,16 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def test_a_run_in_progress_is_shown_with_its_steps(tmp_path: Path) -> None:
+def test_a_run_in_progress_is_shown_with_its_steps(place: Place) -> None:
     told = Told().tell(
         start(context={"rows": 1}),
         grant("fetch", at=1.25),
         finish("fetch", Success(value={"n": [1, 2]}, context={"rows": 3, "by": "fetch"}), at=2.5),
         grant("crunch", at=3.0, worker="10.0.0.8:4000"),
     )
-    path = kept(tmp_path, [told.group("r1")])
+    kept(place, [told.group("r1")])
 
-    (run,) = view(path, "SELECT * FROM workflow_build_history")
+    (run,) = view(place, "SELECT * FROM workflow_build_history")
     assert json.loads(run.pop("wf_context")) == {"rows": 3, "by": "fetch"}
     assert run == {
         "id": "r1",
@@ -180,7 +195,7 @@ def test_a_run_in_progress_is_shown_with_its_steps(tmp_path: Path) -> None:
         "trigger_type": "MANUAL",
         "last_ver": 1,
     }
-    found = nodes(path, "r1")
+    found = nodes(place, "r1")
     assert {step: one["status"] for step, one in found.items()} == {
         "fetch": "SUCCEED",
         "rest": "RUNNING",
@@ -211,34 +226,34 @@ def test_a_run_in_progress_is_shown_with_its_steps(tmp_path: Path) -> None:
     assert (found["frail"]["start_time"], found["frail"]["worker_address"]) == (None, None)
 
 
-def test_a_worker_that_was_never_granted_the_step_is_known_by_its_result(tmp_path: Path) -> None:
-    path = kept(tmp_path, [Told().tell(start(), finish("fetch", at=3.0, worker="w9")).group("r1")])
-    fetch = nodes(path, "r1")["fetch"]
+def test_a_worker_that_was_never_granted_the_step_is_known_by_its_result(place: Place) -> None:
+    kept(place, [Told().tell(start(), finish("fetch", at=3.0, worker="w9")).group("r1")])
+    fetch = nodes(place, "r1")["fetch"]
     assert (fetch["worker_address"], fetch["result"]) == ("w9", "null")
     assert (fetch["start_time"], fetch["finished_time"]) == (iso(2.5), iso(3.0))
 
 
-def test_retries_are_counted_and_the_last_failure_is_the_result(tmp_path: Path) -> None:
+def test_retries_are_counted_and_the_last_failure_is_the_result(place: Place) -> None:
     told = Told().tell(start())
     for attempt, at in ((1, 1.0), (2, 5.0), (3, 15.0)):
         told.tell(
             grant("fetch", attempt, at), finish("fetch", Failure("E", "no"), attempt=attempt, at=at + 1)
         )
         told.tell(Wake(at=at + 3.5))
-    path = kept(tmp_path, [told.group("r1")])
-    fetch = nodes(path, "r1")["fetch"]
+    kept(place, [told.group("r1")])
+    fetch = nodes(place, "r1")["fetch"]
     assert (fetch["status"], fetch["retry_times"]) == ("FAILED", 2)
     assert json.loads(fetch["result"])["message"] == "no"
-    (run,) = view(path, "SELECT instance_status, state, end_time FROM workflow_build_history")
+    (run,) = view(place, "SELECT instance_status, state, end_time FROM workflow_build_history")
     assert run == {"instance_status": "FAILED", "state": -1, "end_time": iso(16.0)}
 
 
-def test_a_cancelled_run_has_cancelled_its_steps(tmp_path: Path) -> None:
+def test_a_cancelled_run_has_cancelled_its_steps(place: Place) -> None:
     told = Told().tell(start(), grant("fetch"), CancelRun(id="c", reason="enough", at=7.0))
-    path = kept(tmp_path, [told.group("r1")])
-    (run,) = view(path, "SELECT instance_status, state, end_time FROM workflow_build_history")
+    kept(place, [told.group("r1")])
+    (run,) = view(place, "SELECT instance_status, state, end_time FROM workflow_build_history")
     assert run == {"instance_status": "STOPPED", "state": 3, "end_time": iso(7.0)}
-    found = nodes(path, "r1")
+    found = nodes(place, "r1")
     assert {one["status"] for one in found.values()} == {"CANCELED"}
     assert found["fetch"]["finished_time"] == iso(7.0)
     assert found["frail"]["finished_time"] is None, "it never began"
@@ -261,33 +276,33 @@ CONTEXT: dict[str, Json] = {
 }
 
 
-def test_the_context_is_exact_whatever_it_holds(tmp_path: Path) -> None:
-    path = kept(tmp_path, [Told().tell(start(context=CONTEXT)).group("r1")])
-    (run,) = view(path, "SELECT wf_context FROM workflow_build_history")
+def test_the_context_is_exact_whatever_it_holds(place: Place) -> None:
+    kept(place, [Told().tell(start(context=CONTEXT)).group("r1")])
+    (run,) = view(place, "SELECT wf_context FROM workflow_build_history")
     assert json.loads(run["wf_context"]) == CONTEXT
 
 
-def test_a_run_without_context_has_an_empty_one_and_a_purged_run_none(tmp_path: Path) -> None:
+def test_a_run_without_context_has_an_empty_one_and_a_purged_run_none(place: Place) -> None:
     groups = [Told().tell(start()).group("r1"), Told().tell(start()).group("r2", purged=[run_key("r2")])]
-    path = kept(tmp_path, groups)
-    found = view(path, "SELECT id, wf_context FROM workflow_build_history ORDER BY id")
+    kept(place, groups)
+    found = view(place, "SELECT id, wf_context FROM workflow_build_history ORDER BY id")
     assert found == [{"id": "r1", "wf_context": "{}"}, {"id": "r2", "wf_context": None}]
-    assert nodes(path, "r2") == {}
+    assert nodes(place, "r2") == {}
 
 
-def test_every_status_has_the_word_that_the_vocabulary_gives_it(tmp_path: Path) -> None:
+def test_every_status_has_the_word_that_the_vocabulary_gives_it(place: Place) -> None:
     rows = [row(status, status=status) for status in get_args(RunStatus)]
-    path = kept(tmp_path, [Group(shard=0, epoch=1, runs=rows)])
-    found = view(path, "SELECT id, instance_status, state FROM workflow_build_history")
+    kept(place, [Group(shard=0, epoch=1, runs=rows)])
+    found = view(place, "SELECT id, instance_status, state FROM workflow_build_history")
     assert {one["id"]: one["instance_status"] for one in found} == INSTANCE_STATUS
     states = {"SUCCEED": 1, "PARTIAL_SUCCESS": 1, "FAILED": -1, "RUNNING": 2, "WAITING": 2, "STOPPED": 3}
     assert all(one["state"] == states[one["instance_status"]] for one in found)
 
 
-def test_namespaces_have_their_own_runs_and_documents(tmp_path: Path) -> None:
+def test_namespaces_have_their_own_runs_and_documents(place: Place) -> None:
     told = Told().tell(start())
-    path = kept(tmp_path, [told.group("r"), told.group("r", namespace="other")])
-    found = view(path, "SELECT namespace, task_name FROM dag_node_execution WHERE node_id = 'fetch'")
+    kept(place, [told.group("r"), told.group("r", namespace="other")])
+    found = view(place, "SELECT namespace, task_name FROM dag_node_execution WHERE node_id = 'fetch'")
     assert sorted((one["namespace"], one["task_name"]) for one in found) == [
         ("default", "noop"),
         ("other", None),  # where nobody defined it
@@ -295,12 +310,12 @@ def test_namespaces_have_their_own_runs_and_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["object", "list", "absent"])
-def test_steps_are_found_in_documents_of_either_shape(shape: str, tmp_path: Path) -> None:
+def test_steps_are_found_in_documents_of_either_shape(shape: str, place: Place) -> None:
     steps: Any = DOCUMENT["steps"]
     as_list = {**DOCUMENT, "steps": [{"id": name, **step} for name, step in steps.items()]}
     definition = {"object": DOCUMENT, "list": as_list, "absent": None}[shape]
-    path = kept(tmp_path, [Told().tell(start(), finish("fetch")).group("r1")], definition)
-    found = nodes(path, "r1")
+    kept(place, [Told().tell(start(), finish("fetch")).group("r1")], definition)
+    found = nodes(place, "r1")
     assert found["rest"]["node_type"] == "CONTROL"
     if definition:
         assert {step: one["task_name"] for step, one in found.items()} == {
@@ -309,7 +324,7 @@ def test_steps_are_found_in_documents_of_either_shape(shape: str, tmp_path: Path
         assert found["crunch"]["skip_when_failed"] == 1
 
 
-def test_one_event_that_is_no_json_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_one_event_that_is_no_json_does_not_hide_the_others(place: Place) -> None:
     bad = run_key("bad")
     broken = [
         Fact(bad, n, 1.0, type, 1, b"{") for n, type in enumerate(("RunStarted", "StepQueued"), start=1)
@@ -318,26 +333,30 @@ def test_one_event_that_is_no_json_does_not_hide_the_others(tmp_path: Path) -> N
         Told().tell(start(context={"a": 1})).group("r1"),
         Group(shard=0, epoch=1, facts=broken, runs=[row("bad")]),
     ]
-    path = kept(tmp_path, groups)
-    found = view(path, "SELECT id, wf_context FROM workflow_build_history ORDER BY id")
+    kept(place, groups)
+    found = view(place, "SELECT id, wf_context FROM workflow_build_history ORDER BY id")
     assert found == [{"id": "bad", "wf_context": "{}"}, {"id": "r1", "wf_context": '{"a":1}'}]
-    assert nodes(path, "bad") == {}
-    assert "fetch" in nodes(path, "r1")
+    assert nodes(place, "bad") == {}
+    assert "fetch" in nodes(place, "r1")
 
 
-def test_the_steps_of_one_run_are_found_by_the_key_of_its_events(tmp_path: Path) -> None:
-    path = kept(tmp_path, [])
-    with closing(sqlite3.connect(path)) as cx:
-        for name, column in (
-            ("dag_node_execution", "workflow_instance_id"),
-            ("workflow_build_history", "id"),
-        ):
-            lines = [
-                str(line[3])
-                for line in cx.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {name} WHERE {column} = 'r1'")
-            ]
-            assert not [line for line in lines if line.startswith(("SCAN e", "SCAN d"))], lines
-            assert any("SEARCH e USING PRIMARY KEY (shard=? AND entity=?" in line for line in lines), lines
+@pytest.mark.parametrize(
+    ("name", "column"), [("dag_node_execution", "workflow_instance_id"), ("workflow_build_history", "id")]
+)
+def test_the_steps_of_one_run_are_found_by_the_key_of_its_events(
+    name: str, column: str, place: Place
+) -> None:
+    question = f"SELECT * FROM {name} WHERE {column} = 'r1'"
+    if place.adapter == "sqlite":
+        kept(place, [])
+        lines = [str(found["detail"]) for found in view(place, f"EXPLAIN QUERY PLAN {question}")]
+        assert not [line for line in lines if line.startswith(("SCAN e", "SCAN d"))], lines
+        assert any("SEARCH e USING PRIMARY KEY (shard=? AND entity=?" in line for line in lines), lines
+        return
+    kept(place, [Told().tell(start()).group(f"r{n}") for n in range(100)])  # of fewer, it would read all
+    lines = [str(found["QUERY PLAN"]) for found in view(place, f"EXPLAIN {question}")]
+    assert not [line for line in lines if "Seq Scan on events" in line or "Seq Scan on doc" in line], lines
+    assert any("Index Scan using events_pkey" in line for line in lines), lines
 
 
 def random_command(chance: random.Random, run: Run, at: float) -> RunCommand:
@@ -360,7 +379,7 @@ def random_command(chance: random.Random, run: Run, at: float) -> RunCommand:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_views_say_of_every_step_what_the_core_says(seed: int, tmp_path: Path) -> None:
+def test_the_views_say_of_every_step_what_the_core_says(seed: int, place: Place) -> None:
     """Random runs, looked at after each command; each look is kept as a run of its own."""
     chance = random.Random(seed)
     groups: list[Group] = []
@@ -377,7 +396,7 @@ def test_the_views_say_of_every_step_what_the_core_says(seed: int, tmp_path: Pat
             groups.append(told.group(ident))
             contexts[ident] = told.run.context
             expected |= expected_nodes(told, ident)
-    path = kept(tmp_path, groups)
+    kept(place, groups)
 
     found = {
         (one["workflow_instance_id"], one["node_id"]): (
@@ -387,13 +406,14 @@ def test_the_views_say_of_every_step_what_the_core_says(seed: int, tmp_path: Pat
             one["finished_time"],
             None if one["result"] is None else json.loads(one["result"]),
         )
-        for one in view(path, "SELECT * FROM dag_node_execution")
+        for one in view(place, "SELECT * FROM dag_node_execution")
     }
     assert found == expected
     statuses = {status for status, *_ in found.values()}
     assert statuses == {*NODE_STATUS.values()}, "every status came up"
     shown = {
-        one["id"]: json.loads(one["wf_context"]) for one in view(path, "SELECT * FROM workflow_build_history")
+        one["id"]: json.loads(one["wf_context"])
+        for one in view(place, "SELECT * FROM workflow_build_history")
     }
     assert shown == contexts
 

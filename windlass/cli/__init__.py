@@ -18,6 +18,7 @@ from windlass.core.errors import WindlassError
 # Name → where the command is, and what it does. `--help` shows these lines without importing the commands.
 COMMANDS: Final = {
     "up": ("windlass.cli.up:up", "Start an engine here, with a worker."),
+    "node": ("windlass.cli.node:node", "Start a node of a cluster, with a worker."),
     "apply": ("windlass.cli.apply:apply", "Save workflows: create them, or make their next version."),
     "run": ("windlass.cli.run:run", "Run a workflow, and watch it to its end."),
     "workflows": ("windlass.cli.workflows:workflows", "List the workflows."),
@@ -33,6 +34,8 @@ COMMANDS: Final = {
     "pause": ("windlass.cli.orders:pause", "Pause a run: what runs goes on, nothing new starts."),
     "resume": ("windlass.cli.orders:resume", "Let a paused run go on."),
     "retry-stuck": ("windlass.cli.stuck:retry_stuck", "List what is stuck, or let it try again."),
+    "cluster": ("windlass.cli.cluster:cluster", "Show the nodes, shards and load of a cluster, live."),
+    "drain": ("windlass.cli.drain:drain", "Let a node hand everything over, and leave."),
     "backup": ("windlass.cli.backup:backup", "Copy the journal into FILE, also while an engine runs."),
     "restore": ("windlass.cli.restore:restore", "Make FILE, a backup, the journal of a data folder."),
     "doctor": ("windlass.cli.doctor:doctor", "Look for what could keep an engine from working here."),

@@ -40,6 +40,9 @@ def workflow_key(workflow: str, namespace: str = DEFAULT_NAMESPACE) -> Key:
     return Key("workflow", namespace, workflow)
 
 
-def run_id(now_s: float, chance: int) -> RunId:
-    """A time-ordered run id: neighbours in time are neighbours in the journal's keys."""
-    return RunId(f"exec_{int(now_s * 1000):012x}{chance & 0xFFFFFFFFFFFF:012x}")
+def run_id(now_s: float, chance: int, prefix: str = "") -> RunId:
+    """A time-ordered run id: neighbours in time are neighbours in the journal's keys.
+
+    The prefix is the strategy's (see strategies.run_prefix): it puts the run with its kind.
+    """
+    return RunId(f"{prefix}exec_{int(now_s * 1000):012x}{chance & 0xFFFFFFFFFFFF:012x}")

@@ -49,7 +49,7 @@ class Neighbour:
         """Until it is known whether the task runs there. The offer may arrive twice: it acts once."""
         dispatcher, offer = self._others.dispatcher, Offer(shard, epoch, encode_task(task))
         sent = False
-        while self._others.knows(self):
+        while self._others.knows(self) and dispatcher.is_offered(task.name, self.session):
             try:
                 answer = await self._others.calls.call(self.node, offer, timeout_s=OFFER_S)
             except Unreachable:

@@ -13,7 +13,7 @@ owns it. When a shard moves, its tasks run on; the new owner asks every node wha
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol
@@ -24,6 +24,7 @@ from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId, run_k
 from windlass.core.task import Task, TaskName
 
 STALE_MIN: Final = 1_000
+DONE_KEPT: Final = 10_000  # names of tasks that ended here, so that a late repeat of an offer starts nothing
 SEEN_MAX: Final = 100  # tasks of one run that `outlook` tells about
 
 
@@ -130,6 +131,7 @@ class Tally:
 @dataclass(slots=True)
 class Dispatcher:
     on_matched: Callable[[], None] = lambda: None  # called when slots or the queue may have changed
+    may_grant: Callable[[], bool] = lambda: True  # whether the shards here are surely still ours
     tally: Tally = field(default_factory=Tally)
     _entries: dict[TaskName, Entry] = field(default_factory=dict)
     _by_run: dict[Key, dict[TaskName, Entry]] = field(default_factory=dict)
@@ -140,6 +142,8 @@ class Dispatcher:
     _abroad: dict[SessionId, Elsewhere] = field(default_factory=dict)
     _here: dict[TaskName, Worker] = field(default_factory=dict)  # what workers here hold, for any owner
     _found: dict[int, dict[TaskName, Holder]] = field(default_factory=dict)  # per shard that is being opened
+    _unsure: set[int] = field(default_factory=set)  # of these: a living node did not say what it runs
+    _done: OrderedDict[TaskName, None] = field(default_factory=OrderedDict)
     _count: int = 0
     _matching: bool = False
 
@@ -167,9 +171,12 @@ class Dispatcher:
         if self._adopt(entry):
             assert entry.holder is not None
             owner.granted(key, step, attempt, entry.holder.worker, entry.holder.session)
-            return
-        self._push(entry)
-        self.match()
+        elif owner.number in self._unsure:
+            # Somebody out of reach may run it: the next attempt has another number, so that only one counts.
+            self._lose(entry, "it may be running on a node that cannot be reached")
+        else:
+            self._push(entry)
+            self.match()
 
     def watch(
         self, owner: Owner, key: Key, step: StepId, attempt: Attempt, *, worker: WorkerId, session: SessionId
@@ -185,12 +192,15 @@ class Dispatcher:
             self.tally.lost += 1
             owner.lost(key, step, attempt, f"the worker {worker} that held it is gone")
 
-    def expect(self, shard: int, found: Mapping[TaskName, Holder]) -> None:
-        """A shard is being opened: these of its tasks run somewhere."""
+    def expect(self, shard: int, found: Mapping[TaskName, Holder], *, sure: bool = True) -> None:
+        """A shard is being opened: these of its tasks run somewhere; and others too, unless that is sure."""
         self._found[shard] = dict(found)
+        if not sure:
+            self._unsure.add(shard)
 
     def settle(self, owner: Owner) -> None:
         """The shard is open: what nobody asked for again is stopped."""
+        self._unsure.discard(owner.number)
         for name, holder in self._found.pop(owner.number, {}).items():
             self._stop(name, holder, owner)
 
@@ -200,6 +210,7 @@ class Dispatcher:
             if entry.owner is owner:
                 self._drop(entry, stop=False)
         self._found.pop(owner.number, None)
+        self._unsure.discard(owner.number)
 
     def recall(self, key: Key, step: StepId, attempt: Attempt) -> None:
         entry = self._entries.get(task_name(key, step, attempt))
@@ -292,11 +303,23 @@ class Dispatcher:
             self._push(entry)
             self.match()
 
+    def is_offered(self, name: TaskName, session: SessionId) -> bool:
+        """Whether that node's word is still waited for."""
+        entry = self._entries.get(name)
+        return (
+            entry is not None
+            and entry.state == "offered"
+            and entry.holder is not None
+            and entry.holder.session == session
+        )
+
     def accept(self, task: Task) -> Worker:
         """Run a task of another node's shard. Raises Refused: nobody here can, now."""
         held = self._here.get(task.name)
         if held is not None:
             return held
+        if task.name in self._done:
+            raise Refused("it has been run here")
         needs = frozenset((task.kind, *task.requires))
         for worker in self._workers.values():
             if worker.free > 0 and needs <= worker.capabilities:
@@ -315,6 +338,7 @@ class Dispatcher:
 
     def stop_here(self, name: TaskName) -> None:
         """Its owner does not want it any more."""
+        self._forget(name)
         worker = self._here.pop(name, None)
         if worker is not None:
             self.tally.recalled += 1
@@ -328,6 +352,7 @@ class Dispatcher:
 
     def acknowledged(self, name: TaskName) -> None:
         """The owner, wherever it is, has kept the result or does not want it."""
+        self._forget(name)
         self._here.pop(name, None)
         self.finished(name)
 
@@ -380,7 +405,7 @@ class Dispatcher:
 
     def match(self) -> None:
         """Hand out tasks until nobody fits. Called when a task is offered and when a slot comes free."""
-        if self._matching:  # a worker that starts and ends a task within one call
+        if self._matching or not self.may_grant():  # within: a worker that ends a task as it starts it
             return
         self._matching = True
         try:
@@ -465,11 +490,16 @@ class Dispatcher:
         worker = self._here.get(entry.name)
         if holder is None and worker is not None:
             holder = Holder(worker.id, worker.session)
-        if holder is None:
-            return False
+        if holder is None or not (holder.session in self._abroad or entry.name in self._here):
+            return False  # nobody has it, or whoever had it is gone meanwhile
         entry.state, entry.holder = "held", holder
         self.tally.adopted += 1
         return True
+
+    def _forget(self, name: TaskName) -> None:
+        self._done[name] = None
+        if len(self._done) > DONE_KEPT:
+            self._done.popitem(last=False)
 
     def _push(self, entry: Entry) -> None:
         heapq.heappush(self._queues.setdefault(entry.requires, []), (*entry.rank, entry))

@@ -28,20 +28,19 @@ class Holders:
     calls: Calls
     shard_of: Callable[[str], int]
 
-    async def find(self, shard: int, epoch: int) -> dict[TaskName, Holder]:
+    async def find(self, shard: int, epoch: int) -> tuple[dict[TaskName, Holder], bool]:
         """What every living node runs of the shard. From now on none of them heeds an older owner.
 
-        A node that lives and cannot be reached is waited for, but not for long: then what it runs is lost,
-        and its results, should they come, are of attempts that were given up.
+        A node that lives and cannot be reached is waited for, but not for long; then the answer is not sure,
+        and what that node may run has to be given up.
         """
         self.membership.fence(shard, epoch)
         found = self.dispatcher.holds(lambda run: self.shard_of(run) == shard)
         answers = await asyncio.gather(*(self._ask(node, shard, epoch) for node in self.membership.others()))
         for node, names in answers:
-            found |= {
-                name: Holder(worker, SessionId(node)) for name, worker in names.items() if name not in found
-            }
-        return found
+            for name, worker in (names or {}).items():
+                found.setdefault(name, Holder(worker, SessionId(node)))
+        return found, all(names is not None or not self.membership.alive(node) for node, names in answers)
 
     async def audit(self, shard: Shard) -> None:
         """Compare what other nodes run for the shard with what they are thought to run."""
@@ -54,7 +53,9 @@ class Holders:
             if isinstance(answer, Held) and not shard.closed:
                 self.dispatcher.audit(shard, session, names, {task.name for task in answer.tasks})
 
-    async def _ask(self, node: NodeId, shard: int, epoch: int) -> tuple[NodeId, dict[TaskName, WorkerId]]:
+    async def _ask(
+        self, node: NodeId, shard: int, epoch: int
+    ) -> tuple[NodeId, dict[TaskName, WorkerId] | None]:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.membership.settings.holders_s
         while self.membership.alive(node) and clock() < deadline:
@@ -67,4 +68,4 @@ class Holders:
             if isinstance(answer, Held):
                 return node, {task.name: WorkerId(task.worker) for task in answer.tasks}
             await asyncio.sleep(AGAIN_S)
-        return node, {}
+        return node, None

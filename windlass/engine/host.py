@@ -66,6 +66,7 @@ class NodeHost:
     prints: Following
     on_linked: Callable[[NodeId], None]
     on_unlinked: Callable[[NodeId], None]
+    on_met: Callable[[str, NodeId], None]
 
     async def answer(self, sender: NodeId, request: Request) -> Answer:
         match request:
@@ -118,6 +119,9 @@ class NodeHost:
     def unlinked(self, member: NodeId) -> None:
         self.on_unlinked(member)
 
+    def met(self, address: str, id: NodeId) -> None:
+        self.on_met(address, id)
+
     async def _ask(self, ask: Ask) -> Answer:
         order = messages.decode_order(ask.order)
         if isinstance(order, FinishStep):
@@ -135,6 +139,8 @@ class NodeHost:
     def _offer(self, offer: Offer) -> Taken | Declined | Failed:
         if offer.epoch < self.membership.fenced(offer.shard):
             return Declined("a newer owner has spoken", stale=True)
+        if not self.membership.fresh:  # the offer may have waited here for as long as we slept
+            return Declined("this node may have been given up")
         try:
             worker = self.dispatcher.accept(messages.decode_task(offer.task))
         except Refused as refusal:

@@ -4,7 +4,8 @@
     peers ──► owners ──┘
 
 What is known of a shard is replaced only by a higher epoch, wherever it comes from: a beat, a look, a peer,
-or our own write. So the map never goes back, and nobody has to be asked twice.
+or our own write; so the map does not go back, and nobody has to be asked twice. But a look at the database
+that began after all that has the last word: one that took over may have lost what was once true.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Membership:
     shards: dict[int, Holding] = field(default_factory=dict)
     plan: Plan = field(default_factory=Plan)
     database: str = ""
+    _learned_at: dict[int, float] = field(default_factory=dict)  # when somebody told us of a shard
+    _planned_at: float = float("-inf")
     beaten_at: float = float("-inf")  # when our last good beat was sent
     beat: int = 0
     detector: Detector = field(init=False)
@@ -122,27 +125,41 @@ class Membership:
         self.members = {node: member for node, member in view.members.items() if member.alive}
         beats = {node: member.beat for node, member in self.members.items() if node != self.me.id}
         self.detector.observe(self.monotonic(), beats, asked_at=asked_at)
-        self.planned(view.plan)
-        self.database = view.database
-        self.learn(view.shards)
+        if view.plan.round >= self.plan.round or asked_at > self._planned_at:
+            self.plan = view.plan
+        if view.database != self.database:
+            self.database = view.database
+            self._fences.clear()  # they are of a history that is gone
+        for shard, holding in view.shards.items():
+            newer = holding.epoch > self.holding(shard).epoch
+            if newer or shard not in self.shards or asked_at > self._learned_at.get(shard, float("-inf")):
+                self.shards[shard] = holding
+        self._tell()
 
     def learn(self, shards: Mapping[int, Holding]) -> None:
+        """What somebody says who has just seen or done it."""
+        now = self.monotonic()
         for shard, holding in shards.items():
-            if holding.epoch > self.shards.get(shard, NOBODY).epoch or shard not in self.shards:
+            if holding.epoch > self.holding(shard).epoch:
                 self.shards[shard] = holding
+                self._learned_at[shard] = now
+        self._tell()
+
+    def _tell(self) -> None:
         self._note_unowned()
         self._changed.set()
         self._changed = asyncio.Event()
         self.on_change()
 
     def planned(self, plan: Plan) -> None:
-        if plan.round >= self.plan.round:
-            self.plan = plan
+        """We have made this the plan."""
+        self.plan, self._planned_at = plan, self.monotonic()
 
     def note_own(self, shard: int, epoch: int) -> None:
         """We have raised the epoch of a shard of ours."""
         if epoch > self.holding(shard).epoch:
             self.shards[shard] = Holding(self.me.id, epoch)
+            self._learned_at[shard] = self.monotonic()
 
     def fence(self, shard: int, epoch: int) -> None:
         """An owner with this epoch has spoken: no older one counts any more."""

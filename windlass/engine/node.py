@@ -97,7 +97,7 @@ class Node:
         self.membership = Membership(
             member, settings.cluster, monotonic or asyncio.get_running_loop().time, self._changed
         )
-        self.dispatcher = Dispatcher(on_matched=self._matched)
+        self.dispatcher = Dispatcher(on_matched=self._matched, may_grant=lambda: self.membership.fresh)
         late = _Late()
         self.peers = peers(late)
         self.calls = Calls(self.peers, lambda: self.membership.members)
@@ -147,6 +147,7 @@ class Node:
             self.prints,
             on_linked=lambda _: None,
             on_unlinked=self.tending.suspect,
+            on_met=self.tending.met,
         )
 
     @property
@@ -183,18 +184,23 @@ class Node:
         await self.tending.drain()
 
     async def _join(self) -> None:
-        sure: NodeId | None = None
         while True:
             try:
-                asked_at = self.membership.monotonic()
-                view = await self.leases.join(self.me, sure=sure)
-                self._heard(asked_at, view)
+                await self._enter()
                 return
-            except NameTaken:
-                sure = await self._same_name()
             except LeasesAway as error:
                 log.warning("cannot join yet", extra={"reason": str(error)})
                 await asyncio.sleep(AGAIN_S)
+
+    async def _enter(self) -> None:
+        asked_at, sure = self.membership.monotonic(), None
+        try:
+            view = await self.leases.join(self.me)
+        except NameTaken:
+            sure = await self._same_name()
+            asked_at = self.membership.monotonic()
+            view = await self.leases.join(self.me, sure=sure)
+        self._heard(asked_at, view)
 
     async def _same_name(self) -> NodeId | None:
         """The life of a node with our name that has ended. Raises NameTaken if it lives."""
@@ -241,7 +247,10 @@ class Node:
     def _heard(self, asked_at: float, view: View) -> None:
         if view.at:
             self.clock.steer(asked_at, view.at)
+        stale = not self.membership.fresh
         self.membership.beaten(asked_at, view)
+        if stale:
+            self.dispatcher.match()  # what could not be handed out while we were not sure of our shards
 
     def _changed(self) -> None:
         """Something is known of the cluster that was not known before."""
@@ -419,6 +428,9 @@ class _Late:
 
     def unlinked(self, member: NodeId) -> None:
         self.host.unlinked(member)
+
+    def met(self, address: str, id: NodeId) -> None:
+        self.host.met(address, id)
 
 
 def new_id() -> NodeId:

@@ -74,7 +74,8 @@ class Shard:
 
     async def open(self) -> None:
         """Bring back what was at work; what sleeps stays on disk until its time."""
-        self.around.dispatcher.expect(self.number, await self.around.holders(self.number, self.epoch))
+        holders, sure = await self.around.holders(self.number, self.epoch)
+        self.around.dispatcher.expect(self.number, holders, sure=sure)
         awake: list[Key] = []
         for found in await self.around.store.unsettled(self.number):
             if not found.asleep:

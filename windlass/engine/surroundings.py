@@ -48,5 +48,5 @@ class Surroundings:
     stats: Stats
     settings: Settings
     lease: Lease
-    holders: Callable[[int, int], Awaitable[Mapping[TaskName, Holder]]]
+    holders: Callable[[int, int], Awaitable[tuple[Mapping[TaskName, Holder], bool]]]
     short: Callable[[], str] = lambda: ""  # why no new run may be started here; empty when it may

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,6 +45,7 @@ class Tending:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _burying: asyncio.Lock = field(default_factory=asyncio.Lock)
     _suspects: set[NodeId] = field(default_factory=set)
+    _replaced: set[NodeId] = field(default_factory=set)
     _moving: set[int] = field(default_factory=set)
     _checked_at: float = 0.0
     _overloads: int = 0
@@ -75,6 +77,13 @@ class Tending:
             self._suspects.add(node)
             self.group.create_task(self._watch(node), name=f"watching {node}")
 
+    def met(self, address: str, id: NodeId) -> None:
+        """Somebody else answers at a node's address: whoever was there before is gone."""
+        for node, member in self.membership.others().items():
+            if member.address == address and node != id:
+                self._replaced.add(node)
+                self.suspect(node)
+
     async def drain(self) -> None:
         """Leave the ranks: what is ours goes to others. Returns when nothing is left, or nobody takes it."""
         while True:
@@ -88,18 +97,20 @@ class Tending:
 
     async def bury_the_dead(self) -> None:
         members, now = self.membership.others(), self.membership.monotonic()
-        refused = [node for node in members if self.peers.refusals(node) >= REFUSED_MIN]
-        for node, beat in self.membership.detector.dead(now, refused=refused):
+        self._replaced &= members.keys()
+        refused = [n for n in members if n in self._replaced or self.peers.refusals(n) >= REFUSED_MIN]
+        dead = self.membership.detector.dead(now, refused=refused)
+        for node, beat in dead:
             if self.membership.alive(node):
-                await self._bury(node, beat, "killed" if node in refused else "silent")
+                await self._bury(node, beat, "killed" if node in refused else "silent", [n for n, _ in dead])
 
-    async def _bury(self, node: NodeId, beat: int, reason: str) -> None:
+    async def _bury(self, node: NodeId, beat: int, reason: str, dead: Collection[NodeId]) -> None:
         async with self._burying:
             if not self.membership.alive(node):
                 return  # somebody was quicker
             name = self.membership.name(node)
             lost = [n for n, holding in self.membership.shards.items() if holding.owner == node]
-            heirs = placement.heirs(lost, self.membership.view())
+            heirs = placement.heirs(lost, self.membership.view(), without=dead)
             told = "its process is gone" if reason == "killed" else "it has not beaten"
             if await self.leases.bury(node, beat=beat, heirs=heirs, reason=told):
                 self.stats.failovers[reason] += 1
@@ -182,7 +193,7 @@ class Tending:
         try:
             epoch = await self.tenure.hand_over(move.shard)
             if epoch is None:
-                return  # it is not open, or not ours
+                return  # it is not open yet, or not ours: the next look tries again
             try:
                 new = await self.leases.give(
                     move.shard, epoch=epoch, to=move.target, reason=reason, started_at=began
@@ -199,13 +210,13 @@ class Tending:
                 log.info("a move is in doubt", extra={"shard": move.shard, "reason": str(error)})
             finally:
                 self.tenure.moved(move.shard)
+            self.wake()
             if not placement.remaining(self.membership.plan, self.membership.shards):
                 await self._note_rebalance("ended", len(self.membership.plan.moves), reason)
         except LeasesAway as error:
             log.info("a move was not noted", extra={"shard": move.shard, "reason": str(error)})
         finally:
             self._moving.discard(move.shard)
-            self.wake()
 
     async def _note_rebalance(self, status: str, moves: int, reason: str) -> None:
         event = ClusterEvent(

@@ -69,7 +69,7 @@ class Tenure:
                 continue
             if number not in mine:
                 self._drop(number, "another node owns it")
-            elif mine[number] > held.epoch:
+            elif mine[number] != held.epoch:
                 self._drop(number, "it was given to us anew")
         for number, epoch in mine.items():
             if number not in self._held and number not in self._moving:
@@ -152,8 +152,10 @@ class Tenure:
             try:
                 renewed = await self.leases.renew({number: epoch})
                 if number in renewed:
+                    self._held[number].epoch = renewed[number]
                     self.membership.note_own(number, renewed[number])
                     return renewed[number]
+                asked_at = self.membership.monotonic()
                 view = await self.leases.look()
             except LeasesAway as error:
                 log.warning("shard cannot be claimed yet", extra={"shard": number, "reason": str(error)})
@@ -161,7 +163,7 @@ class Tenure:
                 continue
             now = view.shards.get(number, Holding())
             if now.owner != self.membership.me.id:
-                self.membership.learn(view.shards)
+                self.membership.seen(view, asked_at)
                 return None
             epoch = now.epoch  # our renewal was carried out, and its answer got lost
 

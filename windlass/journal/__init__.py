@@ -239,6 +239,12 @@ class Store(Protocol):
     async def count_runs(self, namespace: str, workflow: str, limit: int) -> int:
         """How many runs the workflow has had; exact up to `limit`."""
 
+    async def count_entities(self) -> dict[int, int]:
+        """Per shard, if any: runs that are not settled, and workflows that are not deleted."""
+
+    async def entities(self, shard: int, limit: int) -> list[Key]:
+        """The first of those that `count_entities` counts in the shard, by kind, namespace and id."""
+
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         """Settled runs that ended before that time and still have their events."""
 

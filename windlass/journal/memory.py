@@ -139,6 +139,13 @@ class MemoryStore:
         )
         return min(found, limit)
 
+    async def count_entities(self) -> dict[int, int]:
+        counts = {shard: len(_entities(here)) for shard, here in self._shards.items()}
+        return {shard: counts[shard] for shard in sorted(counts) if counts[shard]}
+
+    async def entities(self, shard: int, limit: int) -> list[Key]:
+        return sorted(_entities(self._shards[shard]))[:limit]
+
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         ended = [
             (row.ended_at, row.key.namespace, row.key.id, row.key)
@@ -152,6 +159,10 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to let go of: what was kept stays for whoever is handed this object next."""
+
+    def epoch(self, shard: int) -> int:
+        """The one that may write the shard now; 0: nobody ever claimed it."""
+        return self._shards[shard].epoch if shard in self._shards else 0
 
     def _stored(self, here: _Shard, key: Key) -> Stored:
         snapshots = here.snapshots.get(key)
@@ -218,6 +229,11 @@ def _keep(here: _Shard, group: Group) -> None:
         here.logs.pop(key, None)
         if key in here.runs:
             here.runs[key] = msgspec.structs.replace(here.runs[key], purged=True)
+
+
+def _entities(here: _Shard) -> list[Key]:
+    defined = [key for key, versions in here.documents.items() if not versions[max(versions)].deleted]
+    return [row.key for row in here.runs.values() if not row.settled] + defined
 
 
 def _in_order(here: _Shard, key: Key, after: int) -> list[Fact]:

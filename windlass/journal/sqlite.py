@@ -168,6 +168,13 @@ class SqliteStore:
         found = await self._rows(rows.COUNT_RUNS, (namespace, workflow, limit))
         return int(found[0][0])
 
+    async def count_entities(self) -> dict[int, int]:
+        return dict(await self._rows(rows.COUNT_ENTITIES, ()))
+
+    async def entities(self, shard: int, limit: int) -> list[Key]:
+        found = await self._rows(rows.ENTITIES, {"shard": shard, "limit": limit})
+        return [Key(*row) for row in found]
+
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         found = await self._rows(rows.EXPIRED, (shard, ended_before, limit))
         return [run_key(ident, namespace) for namespace, ident in found]

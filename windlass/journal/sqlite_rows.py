@@ -175,6 +175,20 @@ _HAS_LABEL: Final = """EXISTS (
         AND l.started_at = r.started_at AND l.id = r.id AND l.shard = r.shard)"""
 COUNT_RUNS: Final = """
     SELECT count(*) FROM (SELECT 1 FROM runs WHERE namespace = ? AND workflow = ? LIMIT ?)"""
+# A workflow is defined while its newest version is not deleted.
+_DEFINED: Final = """d.deleted = 0 AND d.version = (
+      SELECT max(n.version) FROM documents n
+      WHERE n.shard = d.shard AND n.namespace = d.namespace AND n.id = d.id)"""
+COUNT_ENTITIES: Final = f"""
+    SELECT shard, sum(n) FROM (
+      SELECT shard, count(*) AS n FROM runs WHERE settled = 0 GROUP BY shard
+      UNION ALL SELECT d.shard, count(*) FROM documents d WHERE {_DEFINED} GROUP BY d.shard)
+    GROUP BY shard ORDER BY shard"""
+ENTITIES: Final = f"""
+    SELECT * FROM (
+      SELECT 'run', namespace, id FROM runs WHERE shard = :shard AND settled = 0
+      UNION ALL SELECT 'workflow', d.namespace, d.id FROM documents d WHERE d.shard = :shard AND {_DEFINED})
+    ORDER BY 1, 2, 3 LIMIT :limit"""
 EXPIRED: Final = """
     SELECT namespace, id FROM runs WHERE shard = ? AND settled = 1 AND purged = 0 AND ended_at < ?
     ORDER BY ended_at, namespace, id LIMIT ?"""

@@ -36,6 +36,9 @@ class Host(Protocol):
     def unlinked(self, member: NodeId) -> None:
         """The last link to this node is gone."""
 
+    def met(self, address: str, id: NodeId) -> None:
+        """We dialed a member at its address, and another life answered there. Said again with every try."""
+
 
 class Peers(Protocol):
     def meet(self, me: Member, others: Mapping[NodeId, Member]) -> None:

@@ -216,6 +216,29 @@ class Client:
         request = {"reason": reason} if reason else {}
         return self._send("POST", _path("runs", run, order), _json(request))
 
+    # The cluster.
+
+    def cluster_stats(self) -> Json:
+        """Of the whole: {clusterName, nodeCount, members, sharding: {totalShards, activeShards, …}, asOf}."""
+        return self._send("GET", f"{API}/cluster/stats")
+
+    def cluster_nodes(self) -> Json:
+        """Who is in it, and how busy: {nodes: [{name, address, state, roles, shards, load, …}], asOf}."""
+        return self._send("GET", f"{API}/cluster/nodes")
+
+    def cluster_shards(self) -> Json:
+        """Where each one is: {totalShards, activeShards, shards: [{shardId, location, entityCount, …}]}."""
+        return self._send("GET", f"{API}/cluster/shards")
+
+    def cluster_events(self, *, limit: int = 100, before: int | None = None, type: str | None = None) -> Json:
+        """One page of what happened to it, newest first: {events, next}. `next` is `before` of the next."""
+        asked = {"limit": limit, "before": before, "type": type}
+        return self._send("GET", f"{API}/cluster/events", query=asked)
+
+    def drain(self, node: str) -> Json:
+        """Let the node of that name hand everything over, and leave: {node, state}."""
+        return self._send("POST", _path("cluster", "nodes", node, "drain"), _json({}))
+
     def ready(self) -> bool:
         try:
             self._once("GET", "/health/ready", None, {})

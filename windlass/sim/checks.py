@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
+from collections.abc import Callable
 
 import msgspec
 
@@ -38,13 +40,20 @@ class Auditor:
         self._runs: dict[Key, Run] = {}
         self._ended_steps: set[tuple[Key, StepId]] = set()
         self._queued: set[tuple[Key, StepId, Attempt]] = set()
+        self._writers: dict[tuple[int, int], str] = {}  # by shard and epoch
+        self._running: set[tuple[Key, StepId, Attempt]] = set()  # in some worker, right now
         self.poisoned: set[tuple[Key, StepId, Attempt]] = set()  # results that no store can keep
         self.commits = 0
         self.events = 0
 
-    def kept(self, groups: list[Group]) -> None:
+    def kept(self, writer: str, groups: list[Group]) -> None:
         self.commits += 1
         for group in groups:
+            known = self._writers.setdefault((group.shard, group.epoch), writer)
+            if known != writer:
+                raise Violation(
+                    f"shard {group.shard} was written by {known} and by {writer} under epoch {group.epoch}"
+                )
             if group.epoch < self._epochs[group.shard]:
                 raise Violation(
                     f"shard {group.shard} was written under epoch {group.epoch} after a newer one"
@@ -68,6 +77,36 @@ class Auditor:
             raise Violation(f"{key.id}/{step} attempt {attempt} was started before that was kept")
         if (key, step) in self._ended_steps:
             raise Violation(f"{key.id}/{step} had ended and was started again")
+        if (key, step, attempt) in self._running:
+            raise Violation(f"{key.id}/{step} attempt {attempt} runs on two workers at once")
+        self._running.add((key, step, attempt))
+
+    def stopped(self, key: Key, step: StepId, attempt: Attempt) -> None:
+        """A worker is done with this attempt, or dead."""
+        self._running.discard((key, step, attempt))
+
+    def seq(self, key: Key) -> int:
+        return self._seqs[key]
+
+    def read(self, key: Key, before: int, seq: int) -> None:
+        """A client asked when `before` events had been kept, and was shown the run after `seq`."""
+        if seq < before:
+            raise Violation(f"{key.id} had {before} events, and a reader was shown it after {seq}")
+
+    def remember(self) -> Callable[[], None]:
+        """What is known now; calling the answer brings it back, because the database has gone back too.
+
+        What was queued and is running in the history that is lost may still turn up.
+        """
+        kept = copy.deepcopy((self._definitions, self._epochs, self._seqs, self._runs, self._ended_steps))
+        writers = dict(self._writers)
+
+        def restore() -> None:
+            self._definitions, self._epochs, self._seqs, self._runs, self._ended_steps = kept
+            self._writers = writers
+            self._running.clear()
+
+        return restore
 
     def acknowledged(self, key: Key) -> None:
         """A client was told that this run has started."""

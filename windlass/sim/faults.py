@@ -30,6 +30,14 @@ class Faults:
     doubled: float = 0.05  # the result is reported twice
     late: float = 0.02  # the worker is given up, and answers all the same
     poisoned: float = 0.01  # the result is one the store cannot keep
+    # Per call of the leases.
+    lease_lost_before: float = 0.01  # no answer, nothing done
+    lease_lost_after: float = 0.01  # no answer, but done
+    # Per frame between nodes.
+    message_lost: float = 0.002
+    message_late: float = 0.01
+    message_twice: float = 0.005
+    # What befalls whole nodes is chosen by the story: see `Mischief`.
     injected: Counter[str] = field(default_factory=Counter)
 
     def strikes(self, name: str) -> bool:
@@ -37,3 +45,13 @@ class Faults:
             return False
         self.injected[name] += 1
         return True
+
+    def note(self, name: str) -> None:
+        self.injected[name] += 1
+
+
+def in_a_cluster(chance: random.Random) -> Faults:
+    """Several nodes meet each fault: less of each, so that they also meet each other."""
+    return Faults(
+        chance, crash_before=0.003, crash_after=0.003, ghost=0.004, unknown_before=0.01, unknown_after=0.01
+    )

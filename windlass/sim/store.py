@@ -24,10 +24,11 @@ from windlass.journal import (
     Unsettled,
 )
 from windlass.sim.faults import POISON, Faults
+from windlass.sim.loop import outside
 
 
 class FaultyStore:
-    """One node incarnation's way to the disk. After its crash nothing of it reaches the disk unfenced."""
+    """One life's way to the disk. What it has sent arrives, even if its process is frozen or gone by then."""
 
     def __init__(
         self,
@@ -36,22 +37,32 @@ class FaultyStore:
         *,
         kept: Callable[[list[Group]], None],
         crash: Callable[[], None],
+        reach: Callable[[], bool] = lambda: True,
+        database: Callable[[], str] = lambda: "",
     ) -> None:
         self._disk = disk
         self._faults = faults
         self._kept = kept
         self._crash = crash
-        self._ghosts: set[asyncio.Future[None]] = set()
+        self._reach = reach
+        self._database = database
+        self._read_from: dict[int, str] = {}  # which database each shard was read from
 
     async def commit(self, groups: Sequence[Group]) -> list[bool]:
+        return await asyncio.shield(outside(self._commit(list(groups))))
+
+    async def _commit(self, groups: list[Group]) -> list[bool]:
         faults = self._faults
         await asyncio.sleep(2.0 if faults.strikes("slow") else faults.chance.uniform(0.0005, 0.01))
+        if not self._reach():
+            await asyncio.sleep(faults.chance.uniform(0.0, 1.0))
+            raise StoreUnknown("the database is away, and nothing was kept")
         if faults.strikes("crash_before"):
             self._crash()
             await asyncio.sleep(3600.0)
         if faults.strikes("ghost"):
-            self._ghosts.add(asyncio.ensure_future(self._arrive_late(list(groups))))
             self._crash()
+            await self._arrive_late(groups)
             await asyncio.sleep(3600.0)
         if (len(groups) > 1 and faults.strikes("refused")) or any(_poisoned(group) for group in groups):
             raise StoreRefused("refused by the simulation")
@@ -59,8 +70,7 @@ class FaultyStore:
             raise StoreBusy("busy by the simulation")
         if faults.strikes("unknown_before"):
             raise StoreUnknown("no answer, and nothing was kept")
-        outcomes = await self._disk.commit(groups)
-        self._kept([group for group, kept in zip(groups, outcomes, strict=True) if kept])
+        outcomes = await self._keep(groups)
         if faults.strikes("unknown_after"):
             raise StoreUnknown("no answer, but it was kept")
         if faults.strikes("crash_after"):
@@ -71,14 +81,27 @@ class FaultyStore:
     async def _arrive_late(self, groups: list[Group]) -> None:
         await asyncio.sleep(self._faults.chance.uniform(2.0, 8.0))
         with contextlib.suppress(StoreRefused):
-            outcomes = await self._disk.commit(groups)
-            self._kept([group for group, kept in zip(groups, outcomes, strict=True) if kept])
+            await self._keep(groups)
+
+    async def _keep(self, groups: list[Group]) -> list[bool]:
+        """A shard that was read from another database than the present one is as good as fenced."""
+        now = self._database()
+        ours = [g for g in groups if self._read_from.get(g.shard, now) == now]
+        kept = dict(zip(map(id, ours), await self._disk.commit(ours), strict=True))
+        outcomes = [kept.get(id(group), False) for group in groups]
+        self._kept([group for group, ok in zip(groups, outcomes, strict=True) if ok])
+        return outcomes
+
+    async def _reachable(self) -> None:
+        await asyncio.sleep(self._faults.chance.uniform(0.0, 0.002))
+        if not self._reach():
+            raise StoreUnknown("the database is away")
 
     async def claim(self, shards: Sequence[int]) -> dict[int, int]:
         return await self._disk.claim(shards)
 
     async def load(self, shard: int, keys: Sequence[Key]) -> list[Stored]:
-        await asyncio.sleep(self._faults.chance.uniform(0.0, 0.002))
+        await self._reachable()
         return await self._disk.load(shard, keys)
 
     async def facts(self, shard: int, key: Key, *, after: int, limit: int) -> list[Fact]:
@@ -99,12 +122,15 @@ class FaultyStore:
         return await self._disk.log_size(shard, key)
 
     async def unsettled(self, shard: int) -> list[Unsettled]:
+        await self._reachable()
+        self._read_from[shard] = self._database()
         return await self._disk.unsettled(shard)
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
         return await self._disk.stuck(namespace)
 
     async def document(self, shard: int, key: Key, version: int | None) -> Document | None:
+        await self._reachable()
         return await self._disk.document(shard, key, version)
 
     async def documents(self, namespace: str) -> list[Document]:
@@ -114,10 +140,17 @@ class FaultyStore:
         return await self._disk.runs(query)
 
     async def run(self, shard: int, key: Key) -> RunRow | None:
+        await self._reachable()
         return await self._disk.run(shard, key)
 
     async def count_runs(self, namespace: str, workflow: str, limit: int) -> int:
         return await self._disk.count_runs(namespace, workflow, limit)
+
+    async def count_entities(self) -> dict[int, int]:
+        return await self._disk.count_entities()
+
+    async def entities(self, shard: int, limit: int) -> list[Key]:
+        return await self._disk.entities(shard, limit)
 
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         return await self._disk.expired(shard, ended_before, limit)

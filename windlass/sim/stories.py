@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from windlass.sim.loop import SimLoop, run
 from windlass.sim.world import Report, World
@@ -35,30 +36,35 @@ class Tally:
         self.ends.update(report.ends)
 
 
+CLUSTER_SIZES: Final = (3, 4, 5)
+
+
 class SeedFailed(AssertionError):
-    def __init__(self, seed: int, cause: BaseException) -> None:
-        super().__init__(f"seed {seed}: {cause}\n  repeat it: make sim SEED={seed}")
+    def __init__(self, seed: int, cause: BaseException, *, cluster: bool) -> None:
+        nodes = " NODES=many" if cluster else ""
+        super().__init__(f"seed {seed}: {cause}\n  repeat it: make sim SEED={seed}{nodes}")
         self.seed = seed
 
 
-def play(seed: int) -> Report:
+def play(seed: int, *, cluster: bool = False) -> Report:
     """One seed, from the first fault to the last run's end."""
 
     async def story(loop: SimLoop) -> Report:
-        return await World(loop, seed).play()
+        nodes = loop.random.choice(CLUSTER_SIZES) if cluster else 1
+        return await World(loop, seed, nodes=nodes).play()
 
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # the engine rightly complains a lot here
     try:
         return run(story, seed)
     except Exception as error:
-        raise SeedFailed(seed, error) from error
+        raise SeedFailed(seed, error, cluster=cluster) from error
     finally:
         logging.disable(before)
 
 
-def play_all(seeds: Iterable[int]) -> Tally:
+def play_all(seeds: Iterable[int], *, cluster: bool = False) -> Tally:
     tally = Tally()
     for seed in seeds:
-        tally.add(play(seed))
+        tally.add(play(seed, cluster=cluster))
     return tally

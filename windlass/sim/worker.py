@@ -18,6 +18,8 @@ SLOTS = 6
 class Witness(Protocol):
     def handed_out(self, task: Task) -> None: ...
 
+    def let_go(self, task: Task) -> None: ...
+
     def poisoned(self, task: Task) -> None: ...
 
 
@@ -42,7 +44,8 @@ class SimWorker:
 
     def start(self, task: Task) -> None:
         self._witness.handed_out(task)
-        self._running[task.name] = asyncio.ensure_future(self._work(task))
+        working = self._running[task.name] = asyncio.ensure_future(self._work(task))
+        working.add_done_callback(lambda _: self._witness.let_go(task))
 
     def stop(self, name: TaskName) -> None:
         running = self._running.pop(name, None)
@@ -79,6 +82,7 @@ class SimWorker:
     def _give_up(self, task: Task) -> None:
         """The node sees the connection close; what was held is lost."""
         self._alive = False
+        self._witness.let_go(task)
         for name, other in list(self._running.items()):
             if name != task.name:
                 other.cancel()

@@ -1,29 +1,36 @@
-"""One node, its disk, its worker and its clients, under a seed."""
+"""One node or several, their disk, their workers and their clients, under a seed."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from windlass.alone import lone_node
 from windlass.core import document, sharding
+from windlass.core.cluster import NodeId
 from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ResumeRun, StartRun
 from windlass.core.errors import NotFound, Refused, Unavailable, Unknown
 from windlass.core.names import Key, WorkflowId, run_key, workflow_key
+from windlass.core.orders import Read
 from windlass.core.task import Json, Task
-from windlass.engine.node import Node, NodeSettings
+from windlass.engine.node import NodeSettings
 from windlass.engine.surroundings import Settings
 from windlass.journal import Group
 from windlass.journal.memory import MemoryStore
+from windlass.leases.memory import MemoryLeases
 from windlass.sim.checks import Auditor, Violation
-from windlass.sim.faults import Faults
+from windlass.sim.faults import Faults, in_a_cluster
+from windlass.sim.home import Gone, Home
 from windlass.sim.loop import SimLoop
-from windlass.sim.store import FaultyStore
-from windlass.sim.worker import SimWorker
+from windlass.sim.mischief import Mischief
+from windlass.sim.network import SimNetwork
 
-SHARDS: Final = 4
+SHARDS: Final = 4  # of a node that is alone
+CLUSTER_SHARDS: Final = 12
+PATIENCE_S: Final = 8.0  # of a client; a node answers within 5 s if it lives
 EPOCH_S: Final = 1_700_000_000.0  # when the story begins, by its wall clock
 FAULTS_S: Final = 40.0
 CALM_S: Final = 3_000.0
@@ -43,117 +50,102 @@ class Report:
 
 
 class World:
-    def __init__(self, loop: SimLoop, seed: int, *, clients: int = 5, runs_each: int = 3) -> None:
+    """Nodes over one disk, their workers, their clients, and what befalls them."""
+
+    def __init__(
+        self, loop: SimLoop, seed: int, *, nodes: int = 1, clients: int = 5, runs_each: int = 3
+    ) -> None:
         self.loop = loop
         self.chance = loop.random
-        self.faults = Faults(self.chance)
+        self.faults = Faults(self.chance) if nodes == 1 else in_a_cluster(self.chance)
         self.auditor = Auditor()
         self.disk = MemoryStore()
+        self.shards = SHARDS if nodes == 1 else CLUSTER_SHARDS
+        self.leases = MemoryLeases(self.disk, self.shards, clock=self.now)
+        self.network = SimNetwork(random.Random(self.chance.random()), strikes=self.faults.strikes)
+        self.database_away = False
+        self.homes = [Home(self, f"n{i}") for i in range(nodes)]
         self.report = Report(seed)
-        self.node: Node | None = None
         self.acknowledged: set[Key] = set()
-        self._worker: SimWorker | None = None
-        self._sessions = 0
+        self.forgotten = False  # the database lost something at least once
         self._clients = clients
         self._runs_each = runs_each
-        self._crash = asyncio.Event()
         self._broken: asyncio.Future[None] = loop.create_future()
-        self._up = asyncio.Event()
 
     async def play(self) -> Report:
         """The whole story; raises Violation if anything that must hold does not."""
-        life = asyncio.ensure_future(self._live())
+        lives = [asyncio.ensure_future(home.live()) for home in self.homes]
         story = asyncio.ensure_future(self._story())
         try:
-            await asyncio.wait({life, story, self._broken}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*lives, story, self._broken}, return_when=asyncio.FIRST_COMPLETED)
             if self._broken.done():
                 self._broken.result()
-            if life.done():
-                life.result()
+            for life in lives:
+                if life.done():
+                    life.result()
             story.result()
         finally:
-            for task in (life, story):
+            for task in (*lives, story):
                 task.cancel()
-            self._kill_worker()
-            await asyncio.gather(life, story, return_exceptions=True)
+            await asyncio.gather(*lives, story, return_exceptions=True)
             if self._broken.done():
                 self._broken.exception()
         self._look_for_loose_ends()
         self.report.simulated_s = self.loop.time()
         self.report.acknowledged = len(self.acknowledged)
         self.report.commits, self.report.events = self.auditor.commits, self.auditor.events
+        self.report.crashes = sum(home.crashes for home in self.homes)
         self.report.injected, self.report.ends = dict(self.faults.injected), dict(self.auditor.ends())
         return self.report
 
-    def handed_out(self, task: Task) -> None:
-        self.report.tasks += 1
-        self._guarded(lambda: self.auditor.started(run_key(task.run), task.step, task.attempt))
+    # What homes and workers tell.
 
-    def poisoned(self, task: Task) -> None:
-        self.auditor.poisoned.add((run_key(task.run), task.step, task.attempt))
+    def now(self) -> float:
+        return EPOCH_S + self.loop.time()
 
-    # The node, killed and started again.
-
-    async def _live(self) -> None:
-        while True:
-            self._crash.clear()
-            node = self._start_node()
-            serving = asyncio.ensure_future(node.serve())
-            crashing = asyncio.ensure_future(self._crash.wait())
-            try:
-                await asyncio.wait({serving, crashing}, return_when=asyncio.FIRST_COMPLETED)
-                if serving.done():
-                    serving.result()
-                    raise Violation("the node ended by itself")
-            finally:
-                self.node = None
-                self._up.clear()
-                self._kill_worker()
-                for task in (serving, crashing):
-                    task.cancel()
-                await asyncio.gather(serving, crashing, return_exceptions=True)
-            self.report.crashes += 1
-            await asyncio.sleep(self.chance.uniform(0.1, 3.0))
-
-    def _start_node(self) -> Node:
-        store = FaultyStore(self.disk, self.faults, kept=self._kept, crash=self._crash.set)
-        settings = NodeSettings(
-            shards=SHARDS,
+    def settings(self) -> NodeSettings:
+        return NodeSettings(
+            shards=self.shards,
             shard=Settings(
                 snapshot_every=10, idle_s=5.0, live_max=8, delete_on_snapshot=self.chance.random() < 0.5
             ),
             sweep_every_s=2.0,
             look_s=None,
         )
-        node = lone_node(
-            store,
-            settings,
-            wall=lambda: EPOCH_S + self.loop.time(),
-            chance=random.Random(self.chance.random()),
-        )
-        self.node = node
-        self._connect_worker(node)
-        self._up.set()
-        return node
 
-    def _connect_worker(self, node: Node) -> None:
-        if node is not self.node:
-            return
-        self._sessions += 1
-        self._worker = SimWorker(
-            node, self.faults, self, name=f"session {self._sessions}", died=self._worker_died
-        )
-        node.dispatcher.connect(self._worker)
+    def kept(self, writer: NodeId, groups: list[Group]) -> None:
+        self._guarded(lambda: self.auditor.kept(writer, groups))
 
-    def _worker_died(self, worker: SimWorker) -> None:
-        node = self.node
-        if node is not None:
-            node.dispatcher.disconnect(worker.session, "the worker died")
-            self.loop.call_later(self.chance.uniform(0.1, 2.0), self._connect_worker, node)
+    def handed_out(self, task: Task) -> None:
+        self.report.tasks += 1
+        self._guarded(lambda: self.auditor.started(run_key(task.run), task.step, task.attempt))
 
-    def _kill_worker(self) -> None:
-        if self._worker is not None:
-            self._worker.kill()
+    def let_go(self, task: Task) -> None:
+        self.auditor.stopped(run_key(task.run), task.step, task.attempt)
+
+    def poisoned(self, task: Task) -> None:
+        self.auditor.poisoned.add((run_key(task.run), task.step, task.attempt))
+
+    async def roll_back(self) -> None:
+        """A standby takes over that had not heard the last: it never happened, though it was told."""
+        shards, leases = copy.deepcopy(self.disk._shards), self._remember_leases()
+        audited, acknowledged = self.auditor.remember(), set(self.acknowledged)
+        await asyncio.sleep(self.chance.uniform(0.02, 0.5))
+        self.disk._shards = shards
+        leases()
+        audited()
+        self.acknowledged = acknowledged
+        self.forgotten = True
+
+    def _remember_leases(self) -> Callable[[], None]:
+        leases = self.leases
+        kept = dict(leases.members), dict(leases.beaten_at), dict(leases.owners), leases.plan
+
+        def restore() -> None:
+            leases.members, leases.beaten_at, leases.owners, leases.plan = kept
+            leases.database += "'"
+
+        return restore
 
     # The story: first faults, then calm.
 
@@ -164,20 +156,35 @@ class World:
             for n in range(self._clients):
                 group.create_task(self._client(n))
         await asyncio.sleep(max(0.0, FAULTS_S - self.loop.time()))
-        self.faults.calm = True
+        self._calm()
+        if self.forgotten:  # somebody resumed them, and then that never happened
+            for key in [key for key in self.acknowledged if self.auditor.status(key) == "paused"]:
+                await self._insist(key, ResumeRun(id="once more", at=self.now()), refusable=True)
         deadline = self.loop.time() + CALM_S
         while self.loop.time() < deadline:
             await asyncio.sleep(5.0)
             if all(self.auditor.status(key) not in ("running", "paused") for key in self.acknowledged):
                 break
-        shard_of = {key: sharding.of(key.id, SHARDS) for key in self.acknowledged}
+        shard_of = {key: sharding.of(key.id, self.shards) for key in self.acknowledged}
         await asyncio.sleep(60.0)
         await self.auditor.finished(self.disk, shard_of, self.acknowledged)
+        self._check_that_all_is_in_order()
+
+    def _calm(self) -> None:
+        self.faults.calm = True
+        self.database_away = False
+        self.network.heal_all()
+        for home in self.homes:
+            home.cut_off = False
+            if home.frozen:
+                home.thaw()
 
     async def _mischief(self) -> None:
+        if len(self.homes) > 1:
+            return await Mischief(self).play(FAULTS_S)
         while self.loop.time() < FAULTS_S:
             await asyncio.sleep(self.chance.uniform(2.0, 20.0))
-            self._crash.set()
+            self.homes[0].crash()
 
     async def _client(self, n: int) -> None:
         for i in range(self._runs_each):
@@ -187,6 +194,9 @@ class World:
             if self.chance.random() < 0.4:
                 await asyncio.sleep(self.chance.uniform(0.0, 5.0))
                 await self._meddle(key)
+            for _ in range(self.chance.randint(0, 3)):
+                await asyncio.sleep(self.chance.uniform(0.0, 3.0))
+                await self._look(key)
             if self.chance.random() < 0.1:
                 await self._define(first=False)
 
@@ -195,12 +205,12 @@ class World:
         written = any_document(self.chance, number)
         ident = str(self.chance.random())
         command = DefineWorkflow(
-            id=ident, document=written, document_hash=document.digest(written), at=self._now()
+            id=ident, document=written, document_hash=document.digest(written), at=self.now()
         )
         await self._insist(workflow_key("w"), command)
 
     async def _begin(self, key: Key) -> None:
-        latest = await self.disk.document(sharding.of("w", SHARDS), workflow_key("w"), None)
+        latest = await self.disk.document(sharding.of("w", self.shards), workflow_key("w"), None)
         assert latest is not None
         start = StartRun(
             workflow=WorkflowId("w"),
@@ -208,10 +218,12 @@ class World:
             document_hash=latest.hash,
             request_hash="same",
             context={"client": key.id},
-            at=self._now(),
+            at=self.now(),
         )
         for _ in range(self.chance.choice([1, 1, 2])):  # the same request twice starts once
             await self._insist(key, start)
+            if self.forgotten and self.auditor.seq(key) == 0:
+                continue  # it was told, and then the database went back
             self._guarded(lambda: self.auditor.acknowledged(key))
             self.acknowledged.add(key)
 
@@ -219,13 +231,23 @@ class World:
         ident = str(self.chance.random())
         match self.chance.choice(["cancel", "pause", "doubled pause"]):
             case "cancel":
-                await self._insist(key, CancelRun(id=ident, at=self._now()), refusable=True)
+                await self._insist(key, CancelRun(id=ident, at=self.now()), refusable=True)
             case how:
-                await self._insist(key, PauseRun(id=ident, at=self._now()), refusable=True)
+                await self._insist(key, PauseRun(id=ident, at=self.now()), refusable=True)
                 await asyncio.sleep(self.chance.uniform(0.0, 20.0))
-                await self._insist(key, ResumeRun(id=f"{ident} on", at=self._now()), refusable=True)
+                await self._insist(key, ResumeRun(id=f"{ident} on", at=self.now()), refusable=True)
                 if how == "doubled pause":
-                    await self._insist(key, PauseRun(id=ident, at=self._now()), refusable=True)
+                    await self._insist(key, PauseRun(id=ident, at=self.now()), refusable=True)
+
+    async def _look(self, key: Key) -> None:
+        """What a reader is shown has happened, and nothing that had happened when it asked is missing."""
+        home, before, database = self.chance.choice(self.homes), self.auditor.seq(key), self.leases.database
+        try:
+            reply = await home.ask(lambda node: node.router.send(key, Read()), within_s=PATIENCE_S)
+        except (Gone, Unavailable, Unknown, NotFound):
+            return
+        if reply.image and database == self.leases.database:
+            self._guarded(lambda: self.auditor.read(key, before, reply.seq))
 
     async def _insist(
         self,
@@ -234,34 +256,38 @@ class World:
         *,
         refusable: bool = False,
     ) -> None:
-        """Ask until there is an answer: the same order again is always safe."""
+        """Ask until there is an answer, of one node or another: the same order again is always safe."""
         while True:
-            await self._up.wait()
-            node = self.node
-            if node is None:
-                continue
+            home = self.chance.choice(self.homes)
             try:
-                await node.router.send(key, order)
+                await home.ask(lambda node: node.router.send(key, order), within_s=PATIENCE_S)
                 return
-            except (Unavailable, Unknown):
+            except (Unavailable, Unknown, Gone):
                 await asyncio.sleep(self.chance.uniform(0.05, 1.0))
             except Refused as refusal:
                 ended = "already ended" in str(refusal)
                 if refusable and ended and not isinstance(refusal, NotFound):
+                    return
+                if isinstance(refusal, NotFound) and self.forgotten:
                     return
                 self._break(Violation(f"{order!r} was refused for no fault of its own: {refusal}"))
                 await asyncio.sleep(3600.0)
 
     # The checks.
 
-    def _now(self) -> float:
-        return EPOCH_S + self.loop.time()
-
-    def _kept(self, groups: list[Group]) -> None:
-        try:
-            self.auditor.kept(groups)
-        except Violation as violation:
-            self._break(violation)
+    def _check_that_all_is_in_order(self) -> None:
+        """When all is calm every node has its share, and knows it."""
+        for home in self.homes:
+            node = home.node
+            if node is None or len(self.homes) == 1:
+                continue
+            shares = [len(other.node.router.shards()) for other in self.homes if other.node is not None]
+            if sum(shares) != self.shards:
+                raise Violation(f"{sum(shares)} of {self.shards} shards are open: {shares}")
+            if max(shares) - min(shares) >= node.settings.cluster.threshold:
+                raise Violation(f"the shards are not spread: {shares}")
+            if node.dispatcher.held or node.dispatcher.waiting:
+                raise Violation(f"{home.name} still has tasks of runs that have ended")
 
     def _guarded(self, check: object) -> None:
         assert callable(check)

@@ -1,0 +1,284 @@
+"""The journal in a PostgreSQL database, shared by the nodes of a cluster.
+
+    loop ──► the writer: one connection, one statement per commit, on disk before it answers
+        └──► the readers: a few connections, which see what was committed
+
+What is said to the connections is in `postgres_rows` and `postgres_lists`; here is who says it, when, and
+what an error means. A connection whose state is in doubt is never used again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, NoReturn, TypeVar
+
+from asyncpg import Connection
+
+from windlass.core.names import Key, run_key
+from windlass.journal import (
+    Document,
+    Fact,
+    Group,
+    LogLine,
+    LogSize,
+    RunQuery,
+    RunRow,
+    StoreBusy,
+    Stored,
+    StoreRefused,
+    StoreUnknown,
+    StuckRow,
+    Unsettled,
+)
+from windlass.journal import postgres_lists as lists
+from windlass.journal import postgres_rows as rows
+from windlass.postgres import DatabaseUnusable, Place, Verdict, connect, identity, migrate, verdict
+from windlass.postgres.readers import Readers, close
+
+T = TypeVar("T")
+
+WRITE_S: Final = 10.0
+READ_S: Final = 10.0
+# The statements inside `keep` are planned once, perhaps while the tables are empty, and must not walk all of
+# a table that has grown since.
+_BY_INDEX: Final = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
+# What Python says of rows it cannot make.
+_IN_THE_VALUES: Final = (ValueError, OverflowError, TypeError, AttributeError)  # UnicodeError is a ValueError
+
+
+class PostgresStore:
+    """See `Store` for what each method promises. Made by `open`."""
+
+    def __init__(self, place: Place, readers: int) -> None:
+        self._place = place
+        self._writing = asyncio.Lock()
+        self._writer: Connection | None = None  # None: connect first
+        self._readers = Readers(
+            place, size=readers, application="windlass reader", statement_timeout_s=READ_S
+        )
+        self._closed = False
+        # Which database the writer is connected to, and which one each shard was opened in: see `unsettled`.
+        self._database = ""
+        self._first_database = ""
+        self._opened: dict[int, str] = {}
+
+    @classmethod
+    async def open(cls, place: Place, *, readers: int = 3) -> PostgresStore:
+        """Open the journal, made or brought up to date if need be. Raises DatabaseUnusable."""
+        await migrate(place)
+        store = cls(place, readers)
+        try:
+            await store._connect_writer()
+        except StoreBusy as error:
+            raise DatabaseUnusable(str(error)) from error
+        store._first_database = store._database
+        return store
+
+    async def close(self) -> None:
+        """Let finish what is being written, then let go of the database. Closing again does nothing."""
+        async with self._writing:
+            self._closed = True
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                await close(writer)
+        await self._readers.close()
+
+    async def claim(self, shards: Sequence[int]) -> dict[int, int]:
+        async def raise_epochs(cx: Connection) -> dict[int, int]:
+            epochs: dict[int, int] = dict(await cx.fetch(rows.CLAIM, list(dict.fromkeys(shards))))
+            self._opened |= dict.fromkeys(epochs, self._database)
+            return epochs
+
+        return await self._write(raise_epochs)
+
+    async def commit(self, groups: Sequence[Group]) -> list[bool]:
+        async def keep(cx: Connection) -> list[bool]:
+            opened = [self._opened.get(g.shard, self._first_database) == self._database for g in groups]
+            sent = [group for group, ours in zip(groups, opened, strict=True) if ours]
+            kept = iter(await _keep(cx, sent))
+            return [ours and next(kept) for ours in opened]
+
+        return await self._write(keep) if groups else []
+
+    async def load(self, shard: int, keys: Sequence[Key]) -> list[Stored]:
+        if not keys:
+            return []
+        found = await self._rows(rows.LOAD, *rows.load_values(shard, keys))
+        return [rows.stored(key, row) for key, row in zip(keys, found, strict=True)]
+
+    async def facts(self, shard: int, key: Key, *, after: int, limit: int) -> list[Fact]:
+        found = await self._rows(rows.FACTS, shard, key.text(), after, limit)
+        return [rows.fact(key, row) for row in found]
+
+    async def last_facts(self, shard: int, key: Key, *, limit: int) -> list[Fact]:
+        found = await self._rows(rows.LAST_FACTS, shard, key.text(), limit)
+        return [rows.fact(key, row) for row in reversed(found)]
+
+    async def logs(
+        self, shard: int, key: Key, *, after: int, limit: int, step: str | None = None
+    ) -> list[LogLine]:
+        found = await self._rows(rows.LOGS, shard, key.namespace, key.id, after, step, limit)
+        return [rows.line(key, row) for row in found]
+
+    async def last_logs(self, shard: int, key: Key, *, limit: int, step: str | None = None) -> list[LogLine]:
+        found = await self._rows(rows.LAST_LOGS, shard, key.namespace, key.id, step, limit)
+        return [rows.line(key, row) for row in reversed(found)]
+
+    async def log_size(self, shard: int, key: Key) -> LogSize:
+        found = await self._rows(rows.LOG_SIZE, shard, key.namespace, key.id)
+        return LogSize(*found[0])
+
+    async def unsettled(self, shard: int) -> list[Unsettled]:
+        async def open_shard(cx: Connection) -> tuple[str, list[Any]]:
+            return await identity(cx), await cx.fetch(rows.UNSETTLED, shard)
+
+        database, found = await self._read(open_shard)
+        self._opened[shard] = database
+        if database != self._database:  # one of the two has been left behind; we shall see which
+            self._readers.drop()
+        return [rows.unsettled(row) for row in found]
+
+    async def stuck(self, namespace: str) -> list[StuckRow]:
+        return [rows.stuck(row) for row in await self._rows(rows.STUCK, namespace)]
+
+    async def document(self, shard: int, key: Key, version: int | None) -> Document | None:
+        found = await self._rows(rows.DOCUMENT, shard, key.namespace, key.id, version)
+        return rows.document(found[0]) if found else None
+
+    async def documents(self, namespace: str) -> list[Document]:
+        return [rows.document(row) for row in await self._rows(rows.DOCUMENTS, namespace)]
+
+    async def runs(self, query: RunQuery) -> list[RunRow]:
+        by_label = query.label is not None
+        if by_label and not (query.workflow is None and query.status is None):
+            sql, values = lists.are_few(query)
+            by_label = not (await self._rows(sql, *values))[0][0]
+        sql, values = lists.newest(query, by_label=by_label)
+        return [rows.run(row) for row in await self._rows(sql, *values)]
+
+    async def run(self, shard: int, key: Key) -> RunRow | None:
+        found = await self._rows(rows.RUN, shard, key.namespace, key.id)
+        return rows.run(found[0]) if found else None
+
+    async def count_runs(self, namespace: str, workflow: str, limit: int) -> int:
+        found = await self._rows(rows.COUNT_RUNS, namespace, workflow, limit)
+        return int(found[0][0])
+
+    async def count_entities(self) -> dict[int, int]:
+        return dict(await self._rows(rows.COUNT_ENTITIES))
+
+    async def entities(self, shard: int, limit: int) -> list[Key]:
+        return [Key(*row) for row in await self._rows(rows.ENTITIES, shard, limit)]
+
+    async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
+        found = await self._rows(rows.EXPIRED, shard, ended_before, limit)
+        return [run_key(ident, namespace) for namespace, ident in found]
+
+    async def setting(self, name: str, value: str) -> str:
+        async def write_once(cx: Connection) -> str:
+            found = await cx.fetchval(rows.SETTING, name, value)
+            # Another one may be writing it at this moment: our statement waited for it, and saw it not.
+            return str(found if found is not None else await cx.fetchval(rows.SETTING, name, value))
+
+        return await self._write(write_once)
+
+    async def _write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        async with self._writing:
+            cx = self._writer
+            if cx is None or cx.is_closed():
+                cx = await self._connect_writer()
+            try:
+                return await work(cx)
+            except BaseException as error:
+                self._judge(error)
+
+    def _judge(self, error: BaseException) -> NoReturn:
+        """Say what the error means. Only after a refusal is the connection what it was."""
+        if _is_refusal(error):
+            raise StoreRefused(_said(error)) from error
+        self._drop_writer()
+        if verdict(error) is Verdict.BUSY:
+            raise StoreBusy(_said(error)) from error
+        if isinstance(error, Exception):
+            raise StoreUnknown(_said(error)) from error
+        raise error  # cancelled: nobody waits for the answer
+
+    async def _connect_writer(self) -> Connection:
+        """Raises StoreBusy: as long as there is no connection, nothing was sent."""
+        if self._closed:
+            raise StoreBusy("the journal is closed")
+        self._drop_writer()
+        try:
+            cx = await connect(self._place, application="windlass writer", statement_timeout_s=WRITE_S)
+        except Exception as error:
+            if verdict(error) is None and not isinstance(error, DatabaseUnusable):
+                raise
+            raise StoreBusy(f"the database at {self._place} cannot be reached: {_said(error)}") from error
+        try:
+            await cx.execute(_BY_INDEX)
+            database = await identity(cx)
+        except BaseException as error:
+            cx.terminate()
+            if verdict(error) is None:
+                raise
+            raise StoreBusy(_said(error)) from error
+        if database != self._database:
+            self._readers.drop()
+        self._writer, self._database = cx, database
+        return cx
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.terminate()
+            self._writer = None
+
+    async def _rows(self, sql: str, *values: Any) -> list[Any]:
+        async def fetch(cx: Connection) -> list[Any]:
+            found: list[Any] = await cx.fetch(sql, *values)
+            return found
+
+        return await self._read(fetch)
+
+    async def _read(self, question: Callable[[Connection], Awaitable[T]]) -> T:
+        """Reading keeps nothing: StoreUnknown only says that there is no answer."""
+        if self._closed:
+            raise StoreBusy("the journal is closed")
+        try:
+            return await self._readers.ask(question)
+        except DatabaseUnusable as error:
+            raise StoreBusy(str(error)) from error
+        except Exception as error:
+            match verdict(error):
+                case Verdict.REFUSED:
+                    raise StoreRefused(_said(error)) from error
+                case Verdict.BUSY:
+                    raise StoreBusy(_said(error)) from error
+                case Verdict.UNKNOWN:
+                    raise StoreUnknown(_said(error)) from error
+            raise
+
+
+async def _keep(cx: Connection, groups: Sequence[Group]) -> list[bool]:
+    if not groups:
+        return []
+    try:
+        return [kept is not None for kept in await cx.fetchval(rows.KEEP, *rows.keep_values(groups))]
+    except Exception as error:
+        if not _is_refusal(error):
+            raise
+        # What is fenced counts for nothing, be it ever so wrong. So who is?
+        ours = await _keep(cx, [Group(shard=group.shard, epoch=group.epoch) for group in groups])
+        if all(ours):
+            raise
+    kept = iter(await _keep(cx, [group for group, own in zip(groups, ours, strict=True) if own]))
+    return [own and next(kept) for own in ours]
+
+
+def _is_refusal(error: BaseException) -> bool:
+    found = verdict(error)
+    return found is Verdict.REFUSED or (found is None and isinstance(error, _IN_THE_VALUES))
+
+
+def _said(error: BaseException) -> str:
+    return str(error) or type(error).__name__

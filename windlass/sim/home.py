@@ -1,0 +1,211 @@
+"""Where a simulated node lives: killed, frozen, cut off, and started again, always at the same address."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from windlass.core.cluster import Member, NodeId
+from windlass.core.task import Task
+from windlass.engine.node import Node, NodeSettings
+from windlass.journal import Group
+from windlass.journal.memory import MemoryStore
+from windlass.leases.memory import MemoryLeases
+from windlass.sim.checks import Violation
+from windlass.sim.faults import Faults
+from windlass.sim.leases import FaultyLeases
+from windlass.sim.loop import PROCESS, Process, SimLoop
+from windlass.sim.network import SimNetwork
+from windlass.sim.store import FaultyStore
+from windlass.sim.worker import SimWorker
+
+T = TypeVar("T")
+
+
+class Gone(Exception):
+    """The node died, or does not answer: what was asked of it may or may not have been done."""
+
+
+class Surroundings(Protocol):
+    """What all homes share: the world."""
+
+    loop: SimLoop
+    chance: random.Random
+    faults: Faults
+    disk: MemoryStore
+    leases: MemoryLeases
+    network: SimNetwork
+    database_away: bool
+
+    def settings(self) -> NodeSettings: ...
+
+    def now(self) -> float: ...
+
+    def kept(self, writer: NodeId, groups: list[Group]) -> None: ...
+
+    def handed_out(self, task: Task) -> None: ...
+
+    def let_go(self, task: Task) -> None: ...
+
+    def poisoned(self, task: Task) -> None: ...
+
+
+class Home:
+    def __init__(self, world: Surroundings, name: str) -> None:
+        self.name = name
+        self.node: Node | None = None
+        self.up = asyncio.Event()
+        self.cut_off = False  # from the database
+        self.skew_s = 0.0  # of its wall clock
+        self.crashes = 0
+        self._world = world
+        self._lives = 0
+        self._sessions = 0
+        self._process = Process()
+        self._context = contextvars.copy_context()
+        self._crash = asyncio.Event()
+        self._worker: SimWorker | None = None
+        self._requests: set[asyncio.Task[Any]] = set()
+
+    async def live(self) -> None:
+        """Life after life, until cancelled."""
+        world = self._world
+        while True:
+            self._crash = asyncio.Event()
+            self._process = Process()
+            self._context = contextvars.copy_context()
+            self._context.run(PROCESS.set, self._process)
+            node = self.node = self._context.run(self._start_node)
+            serving = world.loop.create_task(node.serve(), context=self._context.copy())
+            crashing = asyncio.ensure_future(self._crash.wait())
+            self._context.run(self._connect_worker, node)
+            self.up.set()
+            try:
+                await asyncio.wait({serving, crashing}, return_when=asyncio.FIRST_COMPLETED)
+                if serving.done() and not serving.cancelled():
+                    serving.result()
+                    raise Violation(f"{self.name} ended by itself")
+            finally:
+                await self._die(serving, crashing)
+            self.crashes += 1
+            await asyncio.sleep(world.chance.uniform(0.1, 3.0))
+
+    def crash(self) -> None:
+        self._crash.set()
+
+    def freeze(self) -> None:
+        self._process.freeze()
+        self._world.network.freeze(self.name)
+
+    def thaw(self) -> None:
+        self._process.thaw()
+        self._world.network.thaw(self.name)
+
+    @property
+    def frozen(self) -> bool:
+        return self._process.frozen
+
+    def reach(self) -> bool:
+        return not (self.cut_off or self._world.database_away)
+
+    async def ask(self, request: Callable[[Node], Coroutine[Any, Any, T]], *, within_s: float) -> T:
+        """As a client over HTTP: what it leads to happens in the node, if it lives and is not frozen."""
+        node = self.node
+        if node is None:
+            raise Gone(f"{self.name} is down")
+        asking = self._world.loop.create_task(request(node), context=self._context.copy())
+        self._requests.add(asking)
+        asking.add_done_callback(self._requests.discard)
+        asking.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.wait({asking}, timeout=within_s)
+        if not asking.done() or asking.cancelled():
+            raise Gone(f"{self.name} does not answer")
+        return asking.result()
+
+    async def drain(self) -> None:
+        """Hand everything over, leave, and come back later."""
+        node = self.node
+        if node is None:
+            return
+        try:
+            await self.ask(lambda node: node.drain(), within_s=20.0)
+            await self.ask(lambda node: node.leases.leave(), within_s=2.0)
+        except Exception:  # whatever it is: then it is killed while it leaves
+            pass
+        if self.node is node:
+            self.crash()
+
+    def _start_node(self) -> Node:
+        world = self._world
+        self._lives += 1
+        me = NodeId(f"{self.name}.{self._lives}")
+        alive = Alive()
+
+        def reach() -> bool:
+            return alive.so and self.reach()
+
+        def kept(groups: list[Group]) -> None:
+            world.kept(me, groups)
+
+        store = FaultyStore(
+            world.disk,
+            world.faults,
+            kept=kept,
+            crash=self._crash.set,
+            reach=self.reach,
+            database=lambda: world.leases.database,
+        )
+        self._alive = alive
+        node = Node(
+            store,
+            world.settings(),
+            leases=FaultyLeases(world.leases.node(), world.faults, reach=reach),
+            peers=lambda host: world.network.join(self.name, host),
+            member=Member(id=me, name=self.name, address=self.name),
+            wall=lambda: world.now() + self.skew_s,
+            chance=random.Random(world.chance.random()),
+        )
+        return node
+
+    async def _die(self, *tasks: asyncio.Task[Any]) -> None:
+        """Nothing of it is heard of again, except what was on its way."""
+        self.node = None
+        self.up.clear()
+        self._alive.so = False
+        self._world.network.kill(self.name)
+        if self._worker is not None:
+            self._worker.kill()
+        self._process.thaw()  # so that its tasks can end; nobody hears them any more
+        doomed = [*tasks, *self._requests]
+        for task in doomed:
+            task.cancel()
+        await asyncio.gather(*doomed, return_exceptions=True)
+
+    def _connect_worker(self, node: Node) -> None:
+        if node is not self.node:
+            return
+        self._sessions += 1
+        session = f"{self.name} session {self._sessions}"
+        self._worker = SimWorker(
+            node,
+            self._world.faults,
+            self._world,
+            name=session,
+            died=lambda worker: self._worker_died(node, worker),
+        )
+        node.employ(self._worker)
+
+    def _worker_died(self, node: Node, worker: SimWorker) -> None:
+        if node is self.node:
+            node.dismiss(worker.session, "the worker died")
+            pause_s = self._world.chance.uniform(0.1, 2.0)
+            self._world.loop.call_later(pause_s, self._connect_worker, node)
+
+
+class Alive:
+    """Whether a life goes on."""
+
+    so = True
