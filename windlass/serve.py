@@ -12,49 +12,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import random
-import secrets
-import signal
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-import uvloop
-
 from windlass.alone import lone_node
 from windlass.config import Config
-from windlass.core.errors import WindlassError
 from windlass.core.log import Bounds
-from windlass.core.names import SessionId, WorkerId
+from windlass.core.names import WorkerId
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.surroundings import Settings
 from windlass.gateway.http import make_app, serve_http
 from windlass.journal import Store, StoreError
 from windlass.journal.sqlite import SqliteStore
-from windlass.worker.builtin import builtin_worker
+from windlass.process import (
+    CannotStart,
+    either,
+    employed,
+    folders_of,
+    let_end,
+    one_error,
+    run_loop,
+    stopped_by_signals,
+    url_of,
+)
 from windlass.worker.orphans import adopt_orphans
 from windlass.worker.session import LocalWorker
 
 log = logging.getLogger(__name__)
 
-KINDS: Final = frozenset({"noop", "python", "shell", "http"})  # of steps, that the built-in worker runs
 GRACE_S: Final = 2.0  # for steps that run when the engine is asked to stop
-LOOK_S: Final = 0.01
 LAST_LINES_S: Final = 1.0  # for what steps printed at the very end
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-AT_ONCE: Final = 130
-EVERYWHERE: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # and how to get there from here
-
-
-class CannotStart(WindlassError):
-    """Something outside has to be changed first; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +68,17 @@ def run(config: Config, environ: Mapping[str, str], welcome: Welcome) -> None:
 
     `welcome` is awaited once the engine is ready, while it serves. Raises WindlassError when it cannot start.
     """
-    # Events and rows are many and hold no cycles: looking for some after every 700 of them costs a tenth.
-    gc.set_threshold(50_000, 20, 50)
-    # The journal's threads need the interpreter for a moment only: do not make them wait 5 ms for it.
-    sys.setswitchinterval(0.0005)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        try:
-            runner.run(_serve(config, environ, welcome))
-        except StoreError as error:  # full, read-only, or locked by another program, when it was to begin
-            raise _unusable(config, str(error)) from None
+    try:
+        run_loop(_serve(config, environ, welcome))
+    except StoreError as error:  # full, read-only, or locked by another program, when it was to begin
+        raise _unusable(config, str(error)) from None
 
 
 async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -> None:
     began = time.monotonic()
     adopt_orphans()
     stop = asyncio.Event()
-    with _one_error(), _signals(stop):
+    with one_error(), stopped_by_signals(stop):
         async with _journal(config) as store, asyncio.TaskGroup() as group:
             node = lone_node(
                 store,
@@ -101,12 +89,12 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
             )
             holding = group.create_task(node.serve(), name="node")
             async with _worker(config, environ, node) as worker, _door(config, node) as url:
-                await _either(node.ready, stop)
+                await either(node.ready, stop)
                 if not stop.is_set():
                     ready = Ready(url, config.data, node.stats.recovered, time.monotonic() - began)
                     await _welcome_until(stop, ready, welcome)
                 log.info("stopping")
-                await _let_end(worker)
+                await let_end(worker, GRACE_S)
             await node.logbook.drain(LAST_LINES_S)
             holding.cancel()
     log.info("stopped")
@@ -164,29 +152,19 @@ def _log_bounds(config: Config) -> Bounds:
     return Bounds(lines=config.log_lines, bytes=config.log_bytes)
 
 
-@contextlib.asynccontextmanager
-async def _worker(config: Config, environ: Mapping[str, str], node: Node) -> AsyncIterator[LocalWorker]:
-    ident = WorkerId("local")
-    async with builtin_worker(
-        id=ident,
-        # Another one each time: what the last one held when its process died is known to be lost.
-        session=SessionId(secrets.token_hex(8)),
+def _worker(
+    config: Config, environ: Mapping[str, str], node: Node
+) -> contextlib.AbstractAsyncContextManager[LocalWorker]:
+    return employed(
+        node,
+        id=WorkerId("local"),
         slots=config.slots,
-        folders=[*_folders(config), config.data.resolve()],
+        capabilities=config.capabilities,
+        folders=[*folders_of(config.app), config.data.resolve()],
         data=config.data.resolve(),
         environ=environ,
-        report=partial(node.report, ident),
-        on_free=node.dispatcher.match,
-        capabilities=KINDS | frozenset(config.capabilities),
-        on_printed=node.log,
         log_bounds=_log_bounds(config),
-    ) as worker:
-        node.employ(worker)
-        try:
-            yield worker
-        finally:
-            # Before the worker closes: it must be offered nothing any more.
-            node.dismiss(worker.session, "the engine was stopped")
+    )
 
 
 @contextlib.asynccontextmanager
@@ -199,29 +177,9 @@ async def _door(config: Config, node: Node) -> AsyncIterator[str]:
             f"cannot listen on {config.host}:{config.port}: {error.strerror}; {advice}"
         ) from None
     try:
-        host = EVERYWHERE.get(config.host, config.host)
-        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        yield url_of(config.host, port)
     finally:
         await runner.cleanup()
-
-
-def _folders(config: Config) -> list[Path]:
-    """Where the functions of python steps are: beside a file, in a folder, or here for a module."""
-    found: dict[Path, None] = {}
-    for name in config.app:
-        path = Path(name)
-        found[(path if path.is_dir() else path.parent if path.is_file() else Path()).resolve()] = None
-    return list(found)
-
-
-async def _let_end(worker: LocalWorker) -> None:
-    """Take nothing new, and give what runs a moment: a step that ends now need not be done again."""
-    worker.slots = 0
-    for _ in range(round(GRACE_S / LOOK_S)):
-        if not worker.held():
-            return
-        await asyncio.sleep(LOOK_S)
-    log.info("steps are stopped", extra={"steps": len(worker.held())})
 
 
 async def _welcome_until(stop: asyncio.Event, ready: Ready, welcome: Welcome) -> None:
@@ -233,42 +191,3 @@ async def _welcome_until(stop: asyncio.Event, ready: Ready, welcome: Welcome) ->
         greeting = group.create_task(welcome(ready), name="welcome")
         await stop.wait()
         greeting.cancel()
-
-
-async def _either(*events: asyncio.Event) -> None:
-    async with asyncio.TaskGroup() as group:
-        waiting = [group.create_task(event.wait()) for event in events]
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
-
-
-@contextlib.contextmanager
-def _signals(stop: asyncio.Event) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-
-    def asked(number: int) -> None:
-        # Only Ctrl-C twice is impatience: who ends a process group, or `make`, may send SIGTERM twice.
-        if stop.is_set() and number == signal.SIGINT:
-            os._exit(AT_ONCE)  # what this process started dies with it; the journal is whole at every moment
-        stop.set()
-
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, asked, number)
-    try:
-        yield
-    finally:
-        for number in STOP_SIGNALS:
-            loop.remove_signal_handler(number)
-
-
-@contextlib.contextmanager
-def _one_error() -> Iterator[None]:
-    """A group of one error is that error: what the user has to change is not wrapped."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        only: BaseException = group
-        while isinstance(only, BaseExceptionGroup) and len(only.exceptions) == 1:
-            only = only.exceptions[0]
-        raise only from None

@@ -58,6 +58,8 @@ LOST_AGAIN_S: Final = 0.5
 class NodeSettings:
     shards: int = SHARDS
     shard_of: Callable[[str, int], int] = sharding.of
+    run_prefix: Callable[[str], str] = lambda workflow: ""  # what the ids of a workflow's new runs begin with
+    cluster_name: str = "windlass"
     shard: Settings = field(default_factory=Settings)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     sweep_every_s: float = 10.0

@@ -8,15 +8,17 @@ import itertools
 import logging
 import os
 import re
+import socket
 from typing import Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from windlass.engine.node import Node
-from windlass.gateway import answers, guard, openapi, port, routes
+from windlass.gateway import answers, cluster_routes, guard, openapi, port, routes
 from windlass.gateway.batches import Batches
 from windlass.gateway.bodies import BODY_BYTES_MAX
+from windlass.gateway.cluster import Cluster
 from windlass.gateway.executions import Executions
 from windlass.gateway.explain import Explain
 from windlass.gateway.legacy import Legacy
@@ -32,7 +34,12 @@ from windlass.gateway.workflows import Workflows
 HOST: Final = "127.0.0.1"
 PORT: Final = 8080
 SHUTDOWN_S: Final = 3.0
+BACKLOG: Final = 1024
 UNMATCHED: Final = "unmatched"
+PEERS: Final = "/peers"  # the door of other nodes
+PROBES: Final = frozenset(
+    {"/health", "/health/live", "/health/ready", "/metrics"}
+)  # where there is no gateway
 WELCOME: Final = (
     "Windlass runs workflows; what was done stays done.",
     "",
@@ -52,7 +59,9 @@ class Quiet(logging.Filter):
 class Gateway:
     """Everything behind the door of one node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, anybody: bool = False) -> None:
+        self._anybody = anybody
+        self.busy = 0  # requests that are being answered
         self.probes = Probes(node)
         self.executions = Executions(node)
         self.streams = Streams(node)
@@ -74,6 +83,7 @@ class Gateway:
                 root=self.root,
             )
         )
+        self.routes += cluster_routes.table(Cluster(node))
         self.reference.describe(openapi.describe(self.routes, self.probes.version))
         self._requests = self.probes.metrics.requests
         self._clock = asyncio.get_running_loop().time
@@ -100,29 +110,49 @@ class Gateway:
         if not _REQUEST_ID.fullmatch(request_id):
             request_id = f"{self._prefix}-{next(self._numbers):x}"
         answers.REQUEST_ID.set(request_id)  # for answers whose headers leave before their end
+        if request.path == PEERS:
+            return await handler(request)
+        self.busy += 1
         try:
-            guard.check(request.headers)
+            if not self._anybody:
+                guard.check(request.headers)
             if request.body_exists:
                 guard.kind_of(request.headers.get("Content-Type"))
                 guard.check_encoding(request.headers.get("Content-Encoding"))
             answer = await handler(request)
         except Exception as error:
             answer = answers.refusal(error, request_id, **_subject(request))
+        finally:
+            self.busy -= 1
         answer.headers["X-Request-Id"] = request_id
+        if self.probes.stopping:
+            answer.force_close()  # the next request shall not come in just as the door closes
         resource = request.match_info.route.resource
         route = UNMATCHED if resource is None else resource.canonical
         self._requests.note(request.method, route, answer.status, self._clock() - began)
         return answer
 
 
-def make_app(node: Node) -> web.Application:
-    """The door of a node, to be opened with `serve_http`. Needs a running loop."""
-    gateway = Gateway(node)
-    app = web.Application(middlewares=[gateway.door], client_max_size=BODY_BYTES_MAX)
-    app.on_shutdown.append(gateway.close)
-    app[ROUTES] = gateway.routes
+GATEWAY: Final = web.AppKey("gateway", Gateway)
+
+
+def make_app(
+    node: Node, *, accept: Handler | None = None, gateway: bool = True, anybody: bool = False
+) -> web.Application:
+    """The door of a node, to be opened with `serve_http`. Needs a running loop.
+
+    `accept` takes other nodes in; without the role of a gateway there are probes and nothing else; `anybody`
+    may come in, not only programs of this machine.
+    """
+    inside = Gateway(node, anybody=anybody)
+    app = web.Application(middlewares=[inside.door], client_max_size=BODY_BYTES_MAX)
+    app.on_shutdown.append(inside.close)
+    app[ROUTES] = [route for route in inside.routes if gateway or route.path in PROBES]
+    app[GATEWAY] = inside
+    if accept is not None:
+        app.router.add_route("GET", PEERS, accept)
     # Paths are tried in this order: `execute`, the longest, is also the one that must be quick.
-    for route in sorted(gateway.routes, key=lambda route: -route.path.count("/")):
+    for route in sorted(app[ROUTES], key=lambda route: -route.path.count("/")):
         app.router.add_route(route.method, route.path, route.handler)
         if route.method == "GET" and route.head:
             app.router.add_route("HEAD", route.path, route.handler)
@@ -137,6 +167,37 @@ async def serve_http(
     Then nobody new comes in, requests in flight are answered, and those who wait for a run hear how far it
     is. Raises PortTaken, which says by whom.
     """
+    listening = await listen(host, port_number)
+    runner = await serve_on(app, listening)
+    return runner, int(listening.getsockname()[1])
+
+
+async def listen(host: str, port_number: int) -> socket.socket:
+    """Take the address; who comes waits until it is served. Raises PortTaken, which says by whom."""
+    try:
+        return await asyncio.to_thread(_bound, host, port_number)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise await asyncio.to_thread(port.taken, host, port_number) from None
+        raise
+
+
+def _bound(host: str, port_number: int) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, port_number, type=socket.SOCK_STREAM)[0]
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+        listening.setblocking(False)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+async def serve_on(app: web.Application, listening: socket.socket) -> web.AppRunner:
+    """Answer who comes to this socket, which is closed with the runner."""
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -146,14 +207,8 @@ async def serve_http(
         shutdown_timeout=SHUTDOWN_S,
     )
     await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port_number).start()
-    except OSError as error:
-        await runner.cleanup()
-        if error.errno == errno.EADDRINUSE:
-            raise await asyncio.to_thread(port.taken, host, port_number) from None
-        raise
-    return runner, int(runner.addresses[0][1])
+    await web.SockSite(runner, listening).start()
+    return runner
 
 
 def _logger() -> logging.Logger:

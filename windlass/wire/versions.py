@@ -20,6 +20,9 @@ CURRENT: Final[dict[str, int]] = {}
 # (type, version) → the same at version + 1.
 UPGRADES: Final[dict[tuple[str, int], Upgrade]] = {}
 
+# The newest set of formats that this program reads: events, snapshots, and what nodes say to each other.
+LEVEL: Final = 1
+
 RUN_IMAGE: Final = "RunImage"
 WORKFLOW_IMAGE: Final = "Workflow"
 

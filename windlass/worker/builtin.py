@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -34,6 +35,7 @@ async def builtin_worker(
     capabilities: frozenset[str] = frozenset(),
     on_printed: Tell = lambda task, printed: None,
     log_bounds: Bounds = Bounds(),  # noqa: B008  # frozen
+    clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[LocalWorker]:
     """Runs inside; on leaving, every task is stopped and every process has ended.
 
@@ -57,6 +59,7 @@ async def builtin_worker(
             },
             report=report,
             on_free=on_free,
+            clock=clock,
         ) as worker:
             yield worker
     finally:
