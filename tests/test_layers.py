@@ -29,21 +29,24 @@ MAY_IMPORT = {
     "gateway": {"core", "wire", "engine", "gateway"} | PORTS,
     "worker": {"core", "wire", "worker"},
     "sdk": {"core", "wire", "sdk"},
+    "load": {"core"},  # how busy a process is
     "examples": {"windlass", "sdk"},  # written as a user would write them
     "windlass": {"core", "sdk"},  # windlass/__init__.py is what users import
 }
 # Programs, the wiring of programs, and the simulator: they see everything.
 SEES_EVERYTHING = {
+    "__main__",
+    "alone",
     "cli",
     "config",
-    "alone",
-    "own_postgres",
-    "strategy",
-    "serve_node",
-    "serve",
     "demo",
+    "load",
+    "own_postgres",
+    "process",
+    "serve",
+    "serve_node",
     "sim",
-    "__main__",
+    "strategy",
 }
 # Modules of a port's package that belong to the port.
 PORT_MODULES = {"windlass.journal.committer"}

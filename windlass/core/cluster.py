@@ -72,6 +72,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     members: tuple[NodeId, ...] = ()  # that were up or leaving when it was made
     at: float = 0.0
+    level: int = 1  # of the formats that are written: what all of them read, and never less than before
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

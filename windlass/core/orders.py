@@ -41,4 +41,5 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str
     changed: bool = False  # the command created events
     image: bytes = b""  # for Read
+    image_version: int = 1  # of its format
     version: int = 0  # of a workflow

@@ -36,7 +36,8 @@ def plan(view: View, *, threshold: int = 3, reason: str) -> Plan | None:
     moves = tuple(_interleave(_moves(view, threshold)))
     if not moves and set(members) == set(view.plan.members):
         return None
-    return Plan(view.plan.round + 1, moves, reason, members, view.at)
+    level = max(view.plan.level, min((view.members[node].level for node in members), default=1))
+    return Plan(view.plan.round + 1, moves, reason, members, view.at, level)
 
 
 def active(plan: Plan, shards: Mapping[int, Holding], *, at_once: int = 5) -> list[Move]:
@@ -98,7 +99,8 @@ def _emptiest(members: list[Member], counts: Mapping[NodeId, int]) -> Member:
 
 
 def _takers(view: View) -> list[Member]:
-    return [m for m in view.members.values() if m.state == "up" and m.engine]
+    """Who may own shards. Not who is too old to read what is written in them."""
+    return [m for m in view.members.values() if m.state == "up" and m.engine and m.level >= view.plan.level]
 
 
 def _calm(members: list[Member]) -> list[Member]:

@@ -150,7 +150,7 @@ class Abroad:
         now = (self.dispatcher.free, self.dispatcher.capabilities)
         if self._hungry and now != self._told:
             self._told = now
-            for node in list(self._hungry):
+            for node in sorted(self._hungry):
                 self.calls.tell(node, self._slots())
 
     def _slots(self) -> Slots:

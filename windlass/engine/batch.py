@@ -11,7 +11,7 @@ from windlass.core.workflow import Workflow
 from windlass.engine.letters import Letter
 from windlass.engine.live import Live, row
 from windlass.journal import Document, Fact, Group, RunRow, StuckRow
-from windlass.wire import codec, versions
+from windlass.wire import codec
 
 
 @dataclass(slots=True)
@@ -31,7 +31,8 @@ class Touched:
 
 
 class Batch:
-    def __init__(self) -> None:
+    def __init__(self, level: int) -> None:
+        self._level = level  # of the formats that everybody in the cluster reads
         self.touched: dict[Key, Touched] = {}
         self.reads: list[Letter] = []
         self.again: list[Letter] = []  # to be decided anew, one by one, after this batch
@@ -50,15 +51,14 @@ class Batch:
 
     def record(self, live: Live, letter: Letter, events: list[AnyEvent]) -> None:
         """Note what the letter led to. Raises if an event cannot be written down."""
-        bodies = [codec.encode_event(event) for event in events]
+        written = [codec.write_event(event, self._level) for event in events]
         touched = self.touch(live)
         touched.letters.append(letter)
         touched.sleeps = False
-        for event, body in zip(events, bodies, strict=True):
-            kind = codec.name(event)
+        for event, (version, body) in zip(events, written, strict=True):
             live.seq += 1
             live.bytes_since += len(body)
-            touched.facts.append(Fact(live.key, live.seq, event.at, kind, versions.current(kind), body))
+            touched.facts.append(Fact(live.key, live.seq, event.at, codec.name(event), version, body))
         touched.events += events
 
     def drop(self, key: Key) -> None:

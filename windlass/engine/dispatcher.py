@@ -241,7 +241,7 @@ class Dispatcher:
             if gone and entry is not None and entry.holder is not None and entry.holder.session == session:
                 self._lose(entry, f"the worker {entry.holder.worker} no longer has it")
         place = self._abroad.get(session)
-        for name in held:
+        for name in sorted(held):
             if name not in self._entries and place is not None:
                 place.stop(name, owner.number, owner.epoch)
 

@@ -16,7 +16,7 @@ from windlass.core.task import Json
 from windlass.core.workflow import Workflow
 from windlass.core.workflow import apply as apply_workflow
 from windlass.journal import RunRow, Snapshot, Stored
-from windlass.wire import codec, versions
+from windlass.wire import codec
 
 
 class Unreadable(WindlassError):
@@ -86,12 +86,12 @@ def fold_workflow(stored: Stored) -> Live:
     return Live(stored.key, workflow, seq)
 
 
-def snapshot(live: Live) -> Snapshot:
-    if isinstance(live.entity, Run):
-        kind, body = versions.RUN_IMAGE, codec.encode_image(image(live.entity))
-    else:
-        kind, body = versions.WORKFLOW_IMAGE, codec.encode_image(live.entity)
-    return Snapshot(live.key, live.seq, versions.current(kind), body)
+def snapshot(live: Live, level: int) -> Snapshot:
+    return Snapshot(live.key, live.seq, *_image(live, level))
+
+
+def _image(live: Live, level: int) -> tuple[int, bytes]:
+    return codec.write_image(image(live.entity) if isinstance(live.entity, Run) else live.entity, level)
 
 
 def row(live: Live, *, asleep: bool = False, status: str | None = None) -> RunRow:
@@ -115,16 +115,21 @@ def row(live: Live, *, asleep: bool = False, status: str | None = None) -> RunRo
     )
 
 
-def seen(live: Live) -> Reply:
+def seen(live: Live, level: int) -> Reply:
     """The entity as a reader is shown it."""
-    if isinstance(live.entity, Run):
-        return Reply(live.seq, live.status, image=codec.encode_image(image(live.entity)))
-    return Reply(live.seq, live.status, image=codec.encode_image(live.entity), version=live.entity.version)
+    written, body = _image(live, level)
+    version = 0 if isinstance(live.entity, Run) else live.entity.version
+    return Reply(live.seq, live.status, image=body, image_version=written, version=version)
 
 
 def workflow_of(live: Live) -> str:
     started = live.entity.started if isinstance(live.entity, Run) else None
     return live.key.id if started is None else started.workflow
+
+
+def started_at(live: Live) -> float | None:
+    started = live.entity.started if isinstance(live.entity, Run) else None
+    return None if started is None else started.at
 
 
 def effects_owed(live: Live) -> list[Effect]:

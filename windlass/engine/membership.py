@@ -69,6 +69,10 @@ class Membership:
         return self.monotonic() < self.beaten_at + self.settings.lease_s
 
     @property
+    def level(self) -> int:
+        return min(self.plan.level, self.me.level)
+
+    @property
     def beat_age_s(self) -> float:
         return self.monotonic() - self.beaten_at
 

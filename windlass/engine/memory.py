@@ -88,7 +88,7 @@ class Memory:
         live.touched_at = now
         self._live.move_to_end(live.key)
         self.set_alarm(live)
-        if self.snapshots.take_if_due(live):
+        if self.snapshots.take_if_due(live, self._around.lease.level):
             self._around.stats.snapshots += 1
 
     def idle(self, now: float) -> list[Key]:
@@ -145,6 +145,7 @@ class Memory:
         try:
             live = await self._fold(stored)
         except NewerFormat as error:
+            self._around.too_new(self._shard)
             return Unavailable(str(error), retry_after_s=60.0)
         except Exception as error:  # whatever it is, it stays with its entity
             return self.broke(stored.key, error)

@@ -131,6 +131,7 @@ class Node:
             lease=self.membership,
             holders=self.holders.find,
             short=self._short,
+            too_new=lambda shard: self.tending.give_back(shard),
         )
         self.tenure = Tenure(
             self._around, self.membership, leases, self.router, self.logbook, self.runs, on_open=self._note
@@ -240,11 +241,14 @@ class Node:
         self.stats.reborn += 1
         self.ready.clear()
         old = self.me
-        self.membership.reborn(msgspec.structs.replace(old, id=new_id(), state="up", beat=0))
+        self.membership.reborn(msgspec.structs.replace(old, id=self._another_id(), state="up", beat=0))
         await self.tenure.forget_all(reason)
         for name in self.dispatcher.here():
             self.dispatcher.stop_here(name)
         await self._join()
+
+    def _another_id(self) -> NodeId:
+        return NodeId(f"{self._chance.getrandbits(48):012x}")
 
     def _heard(self, asked_at: float, view: View) -> None:
         if view.at:

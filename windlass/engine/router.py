@@ -24,7 +24,7 @@ from windlass.engine.shard import Shard
 from windlass.engine.stats import Stats
 from windlass.journal import Fact, RunRow, Store
 from windlass.peers import Lost, Unreachable
-from windlass.wire import codec, messages, versions
+from windlass.wire import codec, messages
 from windlass.wire.messages import Ask, Failed, Replied
 
 ASK_TIMEOUT_S: Final = 5.0
@@ -122,8 +122,7 @@ class Router:
         if row is not None and not (row.settled or row.status == "stuck"):
             reply = await self.send(key, Read())
             if reply.image:
-                current = versions.current(versions.RUN_IMAGE)
-                return Seen(reply.seq, codec.decode_run(current, reply.image), row)
+                return Seen(reply.seq, codec.decode_run(reply.image_version, reply.image), row)
             row = await self._store.run(shard, key)  # it ended meanwhile
         if row is None:
             raise NotFound(f"there is no run {key.id}")

@@ -48,7 +48,7 @@ from windlass.engine.batch import Batch, Touched
 from windlass.engine.dispatcher import task_name
 from windlass.engine.grants import Grants
 from windlass.engine.letters import Letter
-from windlass.engine.live import Live, effects_owed, row, seen, workflow_of
+from windlass.engine.live import Live, effects_owed, row, seen, started_at, workflow_of
 from windlass.engine.memory import Found, Memory
 from windlass.engine.outbox import carry_out
 from windlass.engine.surroundings import Surroundings
@@ -218,7 +218,7 @@ class Shard:
             raise
 
     async def _settle(self, letters: list[Letter]) -> None:
-        batch = Batch()
+        batch = Batch(self.around.lease.level)
         found = await self._find(letters, batch)
         for letter in letters:
             self._decide(batch, letter, found, alone=len(letters) == 1)
@@ -407,7 +407,7 @@ class Shard:
         for letter in batch.reads:
             live = self._memory.get(letter.key)
             if live is not None:
-                letter.answer = seen(live)
+                letter.answer = seen(live, self.around.lease.level)
         postponed = set(map(id, batch.again))
         for letter in letters:
             if id(letter) not in postponed:
@@ -433,7 +433,7 @@ class Shard:
             return
         if touched.events:
             self._memory.healed(live.key)
-            self.around.stats.count(touched.events)
+            self.around.stats.count(touched.events, started_at=started_at(live))
             self.around.followers.tell(live.key, touched.first_seq, touched.events)
         if not isinstance(live.entity, Run):
             self._memory.forget(live.key)

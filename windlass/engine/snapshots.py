@@ -24,12 +24,12 @@ class Snapshots:
     def __bool__(self) -> bool:
         return bool(self._taken)
 
-    def take_if_due(self, live: Live) -> bool:
+    def take_if_due(self, live: Live, level: int) -> bool:
         if live.seq - live.snapshot_seq < self._every or live.key in self._taken:
             return False
         if live.bytes_since < live.snapshot_bytes:
             return False
-        self._taken[live.key] = (live, snapshot(live))
+        self._taken[live.key] = (live, snapshot(live, level))
         return True
 
     def join(self, group: Group) -> None:

@@ -30,7 +30,11 @@ class Settings:
 
 
 class Lease(Protocol):
-    """Whether this node may still speak as the owner of its shards."""
+    """Whether this node may still speak as the owner of its shards, and in which formats."""
+
+    @property
+    def level(self) -> int:
+        """What everybody in the cluster reads."""
 
     async def until_fresh(self) -> None: ...
 
@@ -50,3 +54,4 @@ class Surroundings:
     lease: Lease
     holders: Callable[[int, int], Awaitable[tuple[Mapping[TaskName, Holder], bool]]]
     short: Callable[[], str] = lambda: ""  # why no new run may be started here; empty when it may
+    too_new: Callable[[int], None] = lambda shard: None  # what is kept there needs a newer program

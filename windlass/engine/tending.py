@@ -84,6 +84,16 @@ class Tending:
                 self._replaced.add(node)
                 self.suspect(node)
 
+    def give_back(self, shard: int) -> None:
+        """It holds what only newer programs read: somebody who can shall have it."""
+        able = [m for m in self.membership.others().values() if m.state == "up" and m.engine]
+        newer = [m for m in able if m.level > self.membership.me.level]
+        if newer and shard not in self._moving and self.group is not None:
+            target = min(newer, key=lambda m: (m.load.live, m.name))
+            self._moving.add(shard)
+            move = Move(shard, self.membership.me.id, target.id)
+            self.group.create_task(self._move(move), name=f"giving shard {shard} back")
+
     async def drain(self) -> None:
         """Leave the ranks: what is ours goes to others. Returns when nothing is left, or nobody takes it."""
         while True:

@@ -42,6 +42,11 @@ def encode_event(event: AnyEvent) -> bytes:
     return _encoder.encode(event)
 
 
+def write_event(event: AnyEvent, level: int) -> tuple[int, bytes]:
+    """The event for readers of this level: its version there, and its body."""
+    return _write(name(event), event, level)
+
+
 def decode_event(kind: str, version: int, body: bytes) -> AnyEvent:
     if version == versions.current(kind):
         return _event.decode(body)
@@ -64,7 +69,14 @@ def decode_command(body: bytes) -> Command:
 
 
 def encode_image(image: RunImage | Workflow) -> bytes:
+    """The state in its newest format."""
     return _encoder.encode(image)
+
+
+def write_image(image: RunImage | Workflow, level: int) -> tuple[int, bytes]:
+    """The state for readers of this level: its version there, and its body."""
+    kind = versions.RUN_IMAGE if isinstance(image, RunImage) else versions.WORKFLOW_IMAGE
+    return _write(kind, image, level)
 
 
 def decode_run(version: int, body: bytes) -> RunImage:
@@ -73,6 +85,14 @@ def decode_run(version: int, body: bytes) -> RunImage:
 
 def decode_workflow(version: int, body: bytes) -> Workflow:
     return _decode(versions.WORKFLOW_IMAGE, version, body, Workflow)
+
+
+def _write(kind: str, value: AnyEvent | RunImage | Workflow, level: int) -> tuple[int, bytes]:
+    version = versions.written(kind, level)
+    if version == versions.current(kind):
+        return version, _encoder.encode(value)
+    plain = msgspec.to_builtins(value, str_keys=True)
+    return version, _encoder.encode(versions.downgrade(kind, version, plain))
 
 
 def _decode(kind: str, version: int, body: bytes, target: type[T]) -> T:

@@ -1,8 +1,11 @@
-"""Old events and snapshots become new ones.
+"""Old events and snapshots become new ones, and new ones old as long as an old reader is about.
 
 Every event and snapshot is kept with the version of its schema. A change that an old reader or an old
-row could not bear gets the next version and, here, a function from the version before it. A version
-above ours was written by a newer program: it is refused, never guessed at.
+row could not bear gets the next version and, here, a function from the version before it and one back. A
+version above ours was written by a newer program: it is refused, never guessed at.
+
+A *level* is what one program reads. Every node says which; all write at the lowest of those in the cluster,
+until the last of them can read more (the plan of the cluster says at which level they are).
 """
 
 from __future__ import annotations
@@ -13,15 +16,18 @@ from typing import Final
 from windlass.core.errors import WindlassError
 from windlass.core.task import Json
 
-Upgrade = Callable[[dict[str, Json]], dict[str, Json]]
+Change = Callable[[dict[str, Json]], dict[str, Json]]
 
-# The version we write, for what is not at version 1.
-CURRENT: Final[dict[str, int]] = {}
-# (type, version) → the same at version + 1.
-UPGRADES: Final[dict[tuple[str, int], Upgrade]] = {}
-
-# The newest set of formats that this program reads: events, snapshots, and what nodes say to each other.
+# The newest level that this program reads: of events, of snapshots, and of what nodes say to each other.
 LEVEL: Final = 1
+# The newest version, for what is not at version 1.
+CURRENT: Final[dict[str, int]] = {}
+# (type, version) → the level it came with, for versions above 1.
+SINCE: Final[dict[tuple[str, int], int]] = {}
+# (type, version) → the same at version + 1.
+UPGRADES: Final[dict[tuple[str, int], Change]] = {}
+# (type, version) → the same at version - 1, as well as it can be said there.
+DOWNGRADES: Final[dict[tuple[str, int], Change]] = {}
 
 RUN_IMAGE: Final = "RunImage"
 WORKFLOW_IMAGE: Final = "Workflow"
@@ -33,6 +39,21 @@ class NewerFormat(WindlassError):
 
 def current(kind: str) -> int:
     return CURRENT.get(kind, 1)
+
+
+def written(kind: str, level: int) -> int:
+    """The version to write while everybody in the cluster reads this level."""
+    version = current(kind)
+    while version > 1 and SINCE[kind, version] > level:
+        version -= 1
+    return version
+
+
+def downgrade(kind: str, version: int, body: dict[str, Json]) -> dict[str, Json]:
+    """The newest version of it, said as of an older one."""
+    for newer in range(current(kind), version, -1):
+        body = DOWNGRADES[kind, newer](body)
+    return body
 
 
 def upgrade(kind: str, version: int, body: dict[str, Json]) -> dict[str, Json]:

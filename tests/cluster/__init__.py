@@ -1,0 +1,1 @@
+"""Real processes over a real PostgreSQL, and what happens to them."""

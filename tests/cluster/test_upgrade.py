@@ -1,0 +1,112 @@
+"""The program before this one and this one in one cluster, as during a rolling upgrade."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests import postgres
+from tests.waiting import wait_until
+from windlass.sdk.client import Client, new_run_id
+
+Process = subprocess.Popen[bytes]
+SCHEMA = "upgrade"
+REPOSITORY = Path(__file__).resolve().parents[2]
+BEFORE = "HEAD~1"  # the commit before this one
+CHAIN = {
+    "id": "chain",
+    "steps": {
+        "first": {"kind": "shell", "with": {"argv": ["sh", "-c", "sleep 0.2"]}},
+        "second": {"kind": "shell", "needs": ["first"], "with": {"argv": ["sh", "-c", "sleep 0.2"]}},
+        "third": {"kind": "noop", "needs": ["second"]},
+    },
+}
+
+
+def unpack(commit: str, folder: Path) -> None:
+    """The package as it was at that commit."""
+    archive = subprocess.run(
+        ["git", "archive", commit, "windlass"], cwd=REPOSITORY, capture_output=True, check=False
+    )
+    if archive.returncode:
+        pytest.skip(f"there is no commit before this one here: {archive.stderr.decode().strip()}")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        tar.extractall(folder, filter="data")
+    if not (folder / "windlass" / "serve_node.py").exists():
+        pytest.skip("the commit before this one has no cluster")
+
+
+@contextmanager
+def node(
+    code: Path, name: str, database: str, folder: Path
+) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
+    """A node that runs the code of this folder."""
+    log = (folder / f"{name}.log").open("wb")
+    port = _free_port()
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(code),
+        "WINDLASS_DATABASE": database,
+        "WINDLASS_SCHEMA": SCHEMA,
+    }
+    command = [sys.executable, "-m", "windlass", "node", "--name", name, "--listen", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(command, cwd=code, env={**os.environ, **ours}, stdout=log, stderr=log)
+    client = Client(f"http://127.0.0.1:{port}")
+    try:
+        wait_until(client.ready, within_s=30.0)
+        yield client, process
+    except BaseException:
+        sys.stderr.write((folder / f"{name}.log").read_text())
+        raise
+    finally:
+        process.kill()
+        process.wait()
+        log.close()
+
+
+def test_the_program_before_this_one_and_this_one_share_a_cluster(tmp_path: Path) -> None:
+    before, database = tmp_path / "before", postgres.url()
+    before.mkdir()
+    asyncio.run(postgres.dropped(SCHEMA))
+    unpack(BEFORE, before)
+    with (
+        node(before, "old-1", database, tmp_path) as (old, _),
+        node(before, "old-2", database, tmp_path) as (_, leaving),
+        node(REPOSITORY, "new", database, tmp_path) as (new, _),
+    ):
+        old.apply("chain", json.dumps(CHAIN).encode(), "application/json")
+        first = [_start(client) for client in (old, new) for _ in range(10)]
+        leaving.send_signal(signal.SIGTERM)  # it hands over to old and new alike
+        second = [_start(client) for client in (old, new) for _ in range(10)]
+        for run in (*first, *second):
+            wait_until(partial(_has_succeeded, new, run), within_s=60.0)
+            assert _has_succeeded(old, run)
+
+
+def _start(client: Client) -> str:
+    run = new_run_id()
+    client.start("chain", run_id=run)
+    return run
+
+
+def _has_succeeded(client: Client, run: str) -> bool:
+    return bool(client.run(run)["status"] == "succeeded")
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])

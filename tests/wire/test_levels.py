@@ -1,0 +1,77 @@
+"""Formats that change while programs of two ages share a cluster."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from windlass.core import placement
+from windlass.core.cluster import Holding, Member, NodeId, Plan, View
+from windlass.core.events import StepQueued
+from windlass.core.names import Attempt, StepId
+from windlass.core.task import Json
+from windlass.wire import codec, versions
+from windlass.wire.versions import NewerFormat
+
+EVENT = StepQueued(step=StepId("a"), attempt=Attempt(1), at=1.0)
+
+
+def renamed(old: str, new: str) -> versions.Change:
+    def change(body: dict[str, Json]) -> dict[str, Json]:
+        return {new if key == old else key: value for key, value in body.items()}
+
+    return change
+
+
+@pytest.fixture
+def an_event_has_changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if version 1 of StepQueued had said `node` where version 2, which came with level 2, says `step`."""
+    monkeypatch.setitem(versions.CURRENT, "StepQueued", 2)
+    monkeypatch.setitem(versions.SINCE, ("StepQueued", 2), 2)
+    monkeypatch.setitem(versions.UPGRADES, ("StepQueued", 1), renamed("node", "step"))
+    monkeypatch.setitem(versions.DOWNGRADES, ("StepQueued", 2), renamed("step", "node"))
+    yield
+
+
+@pytest.mark.usefixtures("an_event_has_changed")
+def test_while_an_old_reader_is_about_the_old_format_is_written() -> None:
+    version, body = codec.write_event(EVENT, level=1)
+    assert version == 1
+    assert msgspec.json.decode(body)["node"] == "a"
+    assert codec.decode_event("StepQueued", 1, body) == EVENT, "who can read more reads it all the same"
+
+
+@pytest.mark.usefixtures("an_event_has_changed")
+def test_once_everybody_reads_it_the_new_format_is_written() -> None:
+    version, body = codec.write_event(EVENT, level=2)
+    assert version == 2
+    assert codec.decode_event("StepQueued", 2, body) == EVENT
+
+
+def test_what_a_newer_program_wrote_is_refused_and_never_guessed_at() -> None:
+    with pytest.raises(NewerFormat, match="run the newer Windlass"):
+        codec.decode_event("StepQueued", 2, codec.encode_event(EVENT))
+
+
+def member(name: str, level: int) -> Member:
+    return Member(id=NodeId(name), name=name, address=name, level=level)
+
+
+def view(*members: Member, plan: Plan | None = None, shards: int = 6) -> View:
+    owners = {n: Holding(members[0].id, 1) for n in range(shards)}
+    return View(members={m.id: m for m in members}, shards=owners, plan=plan or Plan())
+
+
+def test_the_cluster_writes_what_its_oldest_program_reads() -> None:
+    planned = placement.plan(view(member("old", 1), member("new", 2)), reason="joined")
+    assert planned is not None and planned.level == 1
+    planned = placement.plan(view(member("new", 2), member("newer", 3)), reason="joined")
+    assert planned is not None and planned.level == 2
+
+
+def test_the_level_never_falls_and_who_cannot_read_it_is_given_nothing() -> None:
+    raised = Plan(round=7, level=2)
+    planned = placement.plan(view(member("new", 2), member("old", 1), plan=raised), reason="joined")
+    assert planned is not None and planned.level == 2
+    assert planned.moves == (), "the old one has no shards, and gets none"
+    assert placement.heirs([9], view(member("new", 2), member("old", 1), plan=raised)) == {9: "new"}
