@@ -54,16 +54,12 @@ def node(
     code: Path, name: str, database: str, folder: Path
 ) -> Iterator[tuple[Client, subprocess.Popen[bytes]]]:
     """A node that runs the code of this folder."""
-    log = (folder / f"{name}.log").open("wb")
     port = _free_port()
-    environ = {
-        **os.environ,
-        "PYTHONPATH": str(code),
-        "WINDLASS_DATABASE": database,
-        "WINDLASS_SCHEMA": SCHEMA,
-    }
+    ours = {"PYTHONPATH": str(code), "WINDLASS_DATABASE": database, "WINDLASS_SCHEMA": SCHEMA}
     command = [sys.executable, "-m", "windlass", "node", "--name", name, "--listen", f"127.0.0.1:{port}"]
-    process = subprocess.Popen(command, cwd=code, env={**os.environ, **ours}, stdout=log, stderr=log)
+    environ = {**os.environ, **ours}
+    with (folder / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=code, env=environ, stdout=log, stderr=log)
     client = Client(f"http://127.0.0.1:{port}")
     try:
         wait_until(client.ready, within_s=30.0)
@@ -74,7 +70,6 @@ def node(
     finally:
         process.kill()
         process.wait()
-        log.close()
 
 
 def test_the_program_before_this_one_and_this_one_share_a_cluster(tmp_path: Path) -> None:
