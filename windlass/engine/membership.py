@@ -142,12 +142,11 @@ class Membership:
 
     def learn(self, shards: Mapping[int, Holding]) -> None:
         """What somebody says who has just seen or done it."""
-        now = self.monotonic()
-        for shard, holding in shards.items():
-            if holding.epoch > self.holding(shard).epoch:
-                self.shards[shard] = holding
-                self._learned_at[shard] = now
-        self._tell()
+        news = {n: holding for n, holding in shards.items() if holding.epoch > self.holding(n).epoch}
+        if news:
+            self.shards |= news
+            self._learned_at |= dict.fromkeys(news, self.monotonic())
+            self._tell()
 
     def _tell(self) -> None:
         self._note_unowned()
