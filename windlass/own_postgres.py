@@ -34,6 +34,7 @@ READY_S: Final = 30.0
 STOP_S: Final = 30.0
 EVERY_S: Final = 0.01
 CONNECTIONS_MAX: Final = 200
+PORTS_TRIED: Final = 3  # a free port may be taken by another before the server has it
 
 Mode = Literal["smart", "fast", "immediate"]
 _SIGNALS: Final = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
@@ -82,6 +83,18 @@ class OwnPostgres:
         assert self._server is not None, "it was not started"
         return self._server.pid
 
+    @property
+    def running(self) -> bool:
+        return self._server is not None and self._server.poll() is None
+
+    @property
+    def occupied(self) -> bool:
+        """Whether another server still has the data: one that was left behind, and is ending."""
+        with suppress(OSError, ValueError):
+            pid = int((self.data / "postmaster.pid").read_text().split()[0])
+            return b"postgres" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return False
+
     def url(self, database: str = "postgres") -> str:
         secret = f":{quote(self.password, safe='')}" if self.password else ""
         return f"postgresql://{USER}{secret}@127.0.0.1:{self.port}/{database}"
@@ -91,25 +104,11 @@ class OwnPostgres:
         assert self._server is None, "it is running"
         if not (self.data / "PG_VERSION").exists():
             self.initialise()
-        self.port = self.port or _free_port()
-        options = {
-            "listen_addresses": "127.0.0.1",
-            "port": str(self.port),
-            "unix_socket_directories": "",  # their paths are limited to 107 bytes
-            "max_connections": str(CONNECTIONS_MAX),
-            "fsync": "on" if self.fsync else "off",
-            "full_page_writes": "on" if self.fsync else "off",
-            "log_timezone": "UTC",
-            **self._settings,
-        }
-        arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        self._launch([self.binaries / "postgres", "-D", self.data, *arguments])
-        deadline = time.monotonic() + READY_S
-        while not self._ready():
-            if self._ended() or time.monotonic() > deadline:
-                self.kill()
-                raise NoPostgres(f"PostgreSQL did not start; the end of {self.log}:\n{self._last_words()}")
-            time.sleep(EVERY_S)
+        for port in [self.port] if self.port else [_free_port() for _ in range(PORTS_TRIED)]:
+            if self._launched(port):
+                self.port = port
+                return
+        raise NoPostgres(f"PostgreSQL did not start; the end of {self.log}:\n{self._last_words()}")
 
     def stop(self, mode: Mode = "fast") -> None:
         """Returns when all of it has ended; a server that takes too long is killed. Again does nothing."""
@@ -177,12 +176,33 @@ class OwnPostgres:
         """Make the folder one that the server's user can use."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
-            if not _open_to_all(self.folder.resolve().parent):
+            if not reachable(self.folder):
                 raise NoPostgres(
                     f"PostgreSQL runs as {UNPRIVILEGED} when root starts it, and {UNPRIVILEGED} cannot reach "
                     f"{self.folder}; choose a folder below {tempfile.gettempdir()}"
                 )
             os.chown(self.folder, *_owner())
+
+    def _launched(self, port: int) -> bool:
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(port),
+            "unix_socket_directories": "",  # their paths are limited to 107 bytes
+            "max_connections": str(CONNECTIONS_MAX),
+            "fsync": "on" if self.fsync else "off",
+            "full_page_writes": "on" if self.fsync else "off",
+            "log_timezone": "UTC",
+            **self._settings,
+        }
+        arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        self._launch([self.binaries / "postgres", "-D", self.data, *arguments])
+        deadline = time.monotonic() + READY_S
+        while not self._ready():
+            if not self.running or time.monotonic() > deadline:
+                self.kill()
+                return False
+            time.sleep(EVERY_S)
+        return True
 
     def _launch(self, command: list[str | Path]) -> None:
         """Start it from a thread that lives as long as it does.
@@ -200,6 +220,7 @@ class OwnPostgres:
                         stdout=log,
                         stderr=log,
                         cwd=self.folder,
+                        start_new_session=True,  # Ctrl-C is for us: we stop it last
                         preexec_fn=_die_with_parent,  # runs after the change of user, which would undo it
                         **_unprivileged(),
                     )
@@ -210,9 +231,6 @@ class OwnPostgres:
         threading.Thread(target=stay, name="postgres", daemon=True).start()
         started.wait()
 
-    def _ended(self) -> bool:
-        return self._server is None or self._server.poll() is not None
-
     def _ready(self) -> bool:
         """As pg_ctl finds out: the eighth line of the server's own file."""
         with suppress(OSError):
@@ -222,6 +240,14 @@ class OwnPostgres:
 
     def _last_words(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-8:])
+
+
+def reachable(folder: Path) -> bool:
+    """Whether the server's user could use a folder there, which need not exist."""
+    present = folder.resolve().parent
+    while not present.exists():
+        present = present.parent
+    return os.geteuid() != 0 or _open_to_all(present)
 
 
 def find_binaries() -> Path:

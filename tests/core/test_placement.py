@@ -178,9 +178,9 @@ def test_at_most_five_moves_go_on_at_once_in_the_plans_order() -> None:
 
 
 def test_a_move_whose_shard_is_not_at_its_source_is_over() -> None:
-    made = Plan(1, (Move(0, A, B), Move(1, A, B), Move(2, A, B), Move(9, A, B)))
-    shards = {0: Holding(C, 3), 1: Holding(None, 2), 2: Holding(A, 8)}
-    assert active(made, shards) == remaining(made, shards) == [Move(2, A, B)]
+    made = Plan(1, (Move(0, A, B, 2), Move(1, A, B, 2), Move(2, A, B, 8), Move(3, A, B, 8), Move(9, A, B)))
+    shards = {0: Holding(C, 3), 1: Holding(None, 2), 2: Holding(A, 8), 3: Holding(A, 10)}
+    assert active(made, shards) == remaining(made, shards) == [Move(2, A, B, 8)], "3 came back meanwhile"
     assert active(Plan(), shards) == []
 
 

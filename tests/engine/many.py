@@ -26,10 +26,11 @@ SHARDS = 12
 
 
 class Many:
-    def __init__(self, loop: SimLoop) -> None:
+    def __init__(self, loop: SimLoop, settings: NodeSettings | None = None) -> None:
         self.loop = loop
+        self.settings = settings or NodeSettings(shards=SHARDS, look_s=None, shard=Settings())
         self.store = MemoryStore()
-        self.leases = MemoryLeases(self.store, SHARDS, clock=self.now)
+        self.leases = MemoryLeases(self.store, self.settings.shards, clock=self.now)
         self.network = SimNetwork(random.Random(1))
         self.nodes: dict[str, Node] = {}
         self.hands: dict[str, Hand] = {}
@@ -47,7 +48,7 @@ class Many:
     def _start(self, name: str, slots: int, load: Load, member: dict[str, Any]) -> None:
         node = self.nodes[name] = Node(
             self.store,
-            NodeSettings(shards=SHARDS, look_s=None, shard=Settings()),
+            self.settings,
             leases=self.leases.node(),
             peers=lambda host: self.network.join(name, host),
             member=Member(id=NodeId(f"id-{name}-{len(self._serving)}"), name=name, address=name, **member),
@@ -112,9 +113,9 @@ class Many:
         return {name: len(node.router.shards()) for name, node in self.nodes.items()}
 
 
-def play(story: Callable[[Many], Coroutine[Any, Any, T]]) -> T:
+def play(story: Callable[[Many], Coroutine[Any, Any, T]], settings: NodeSettings | None = None) -> T:
     async def main(loop: SimLoop) -> T:
-        many = Many(loop)
+        many = Many(loop, settings)
         try:
             return await story(many)
         finally:

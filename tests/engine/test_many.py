@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from tests.engine.many import SHARDS, Many, play
-from windlass.core.cluster import GATEWAY, Load
+from windlass.core.cluster import GATEWAY, Load, NodeId, View
 from windlass.core.errors import Overloaded, Unavailable
 from windlass.core.events import RunEnded
 from windlass.core.log import Line, Printed
 from windlass.core.names import run_key
+from windlass.core.orders import Read
+from windlass.engine.membership import ClusterSettings
+from windlass.engine.node import NodeSettings
+from windlass.wire.messages import Answer, Request
 
 ONE = {"only": {"kind": "noop"}}
 
 
+def many_shards(shards: int, **cluster: Any) -> NodeSettings:
+    return NodeSettings(shards=shards, look_s=None, cluster=ClusterSettings(**cluster))
+
+
+@pytest.mark.accepts("S0.12", "S0.13")
 def test_shards_are_spread_and_any_node_takes_any_request() -> None:
     async def story(many: Many) -> None:
         await many.up("a", "b", "c")
@@ -240,3 +254,140 @@ def test_any_node_can_say_what_a_run_waits_for() -> None:
         assert not here.tasks["only"].held  # type: ignore[index]
 
     play(story)
+
+
+@pytest.mark.accepts("S0.40", "S0.66")
+@pytest.mark.parametrize("seed", range(5))
+def test_repeated_queries_for_any_id_reach_the_same_node_and_the_nodes_have_even_shares(seed: int) -> None:
+    chance = random.Random(seed)
+    ids = [f"{chance.getrandbits(64):016x}" for _ in range(1000)]
+
+    async def story(many: Many) -> None:
+        await many.up(*"abcde"[: 2 + seed % 4])
+        first = {ident: many.owner(ident) for ident in ids}
+        await many.define("a", ONE)
+        for ident in chance.sample(ids, 20):
+            for _ in range(3):
+                via = chance.choice(sorted(many.nodes))
+                await many.start(via, ident)
+                node = many.nodes[via]
+                holding = node.membership.holding(node.shard_of(ident))
+                assert node.membership.name(holding.owner) == many.owner(ident) == first[ident]
+        shares = list(Counter(first.values()).values())
+        assert len(shares) == len(many.nodes)
+        assert statistics.pstdev(shares) < 0.2 * statistics.mean(shares)
+
+    play(story, many_shards(100))
+
+
+@pytest.mark.accepts("S0.37")
+def test_at_most_five_shards_move_at_once_and_only_differences_of_three_are_levelled() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a")
+        leases = many.nodes["a"].leases
+        give, at_once, most = leases.give, 0, 0
+
+        async def slowly(*args: Any, **named: Any) -> int | None:
+            nonlocal at_once, most
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(0.05)
+            at_once -= 1
+            return await give(*args, **named)
+
+        leases.give = slowly  # type: ignore[method-assign]
+        await many.up("b")
+        assert many.shares() == {"a": 20, "b": 20}
+        assert most == 5
+
+        async def hand(shards: Iterable[int]) -> None:
+            for shard in shards:
+                number = many.nodes["a"].membership.me.id
+                await many.leases.hand({shard: number})
+
+        theirs = [shard.number for shard in many.nodes["b"].router.shards()]
+        await hand(theirs[:1])
+        await many.settle(25.0)
+        assert many.shares() == {"a": 21, "b": 19}, "a difference of two is left alone"
+        await hand(theirs[1:2])
+        await many.settle(0.1)
+        assert many.shares() == {"a": 22, "b": 18}
+        await many.settle(11.0)
+        assert many.shares() == {"a": 20, "b": 20}, "drift is looked for every 10 s"
+
+    play(story, many_shards(40))
+
+
+@pytest.mark.accepts("S0.45")
+def test_after_a_move_every_node_finds_the_new_owner_at_once() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a", "b", "c")
+        await many.define("a", ONE)
+        run = many.run_of("a")
+        await many.start("a", run)
+        await many.nodes["a"].drain()
+        began = many.loop.time()
+        for via in "abc":
+            assert await many.status(via, run) == "running"
+        assert many.loop.time() - began < 1.0
+        assert many.owner(run) != "a"
+
+    play(story)
+
+
+@pytest.mark.accepts("S0.83")
+def test_a_request_for_another_node_takes_one_call_and_no_look_into_the_database_for_its_way() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a", "b")
+        await many.define("a", ONE)
+        node, run = many.nodes["a"], many.run_of("b")
+        await many.start("a", run)
+        await many.settle(2.0)
+        called: list[str] = []
+        call, look = node.peers.call, node.leases.look
+
+        async def counted(to: NodeId, request: Request, *, timeout_s: float) -> Answer:
+            called.append(to)
+            return await call(to, request, timeout_s=timeout_s)
+
+        async def forbidden() -> View:
+            raise AssertionError("the way to a shard is known")
+
+        node.peers.call, node.leases.look = counted, forbidden  # type: ignore[method-assign]
+        await node.router.send(run_key(run), Read())
+        node.peers.call, node.leases.look = call, look  # type: ignore[method-assign]
+        assert called == [many.nodes["b"].me.id]
+        assert node.peers.trips()[many.nodes["b"].me.id] > 0.0
+
+    play(story)
+
+
+@pytest.mark.accepts("S2.1", "S2.4")
+def test_a_node_that_has_started_has_every_part_and_knows_its_cluster() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a", "b")
+        node = many.nodes["a"]
+        assert len(node.router.shards()) == SHARDS // 2, "the schedulers of runs"
+        assert {member.name for member in node.membership.members.values()} == {"a", "b"}, "the cluster"
+        assert node.dispatcher.free == 10, "the dispatcher, and a worker it can give tasks to"
+        census = await node.leases.census()
+        assert sum(census.entities.values()) == 0, "the monitor"
+        assert len(census.view.shards) == SHARDS
+
+    play(story)
+
+
+@pytest.mark.accepts("S0.26")
+def test_a_strategy_of_ones_own_decides_where_entities_live() -> None:
+    def by_length(ident: str, shards: int) -> int:
+        return len(ident) % shards
+
+    async def story(many: Many) -> None:
+        await many.up("a", "b")
+        await many.define("a", ONE)
+        for run in ("r", "rr", "rrr"):
+            await many.start("a", run)
+            assert await many.store.run(len(run), run_key(run)) is not None
+            assert many.nodes[many.owner(run)].router.shard(len(run)) is not None
+
+    play(story, NodeSettings(shards=6, shard_of=by_length, look_s=None))

@@ -292,7 +292,7 @@ def test_a_server_that_says_nothing_is_given_up_and_what_it_does_later_is_fenced
     server: OwnPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "WRITE_S", 0.2)
-    monkeypatch.setattr(plumbing.connection, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(adapter, "SILENCE_S", 0.3)
     place = Place(server.url(), "silence")
 
     async def story() -> None:
@@ -313,6 +313,36 @@ def test_a_server_that_says_nothing_is_given_up_and_what_it_does_later_is_fenced
             assert await keep(store, epoch=2, facts=facts(A, [2]))
 
     asyncio.run(story())
+
+
+def test_a_commit_that_no_standby_has_is_unknown_and_stays_unseen(
+    server: OwnPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "SILENCE_S", 0.3)
+    place = Place(server.url(), "synchronous")
+
+    async def story() -> None:
+        async with journal(place) as store, connection(place) as witness:
+            await store.claim([0])
+            await configure(witness, "ALTER SYSTEM SET synchronous_standby_names = 'somebody'")
+            try:
+                last = 0
+                with pytest.raises(StoreUnknown):  # the server's processes hear of it in their own time
+                    while await keep(store, facts=facts(A, [last + 1])):
+                        last += 1
+                await until_there_is(witness, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+                assert await store.facts(0, A, after=last, limit=9) == []
+            finally:
+                await configure(witness, "ALTER SYSTEM RESET synchronous_standby_names")
+            await until_there_is(witness, f"SELECT FROM events WHERE seq = {last + 1}")
+            assert await keep(store, facts=facts(A, [last + 2]))
+
+    asyncio.run(story())
+
+
+async def configure(cx: asyncpg.Connection, change: str) -> None:
+    await cx.execute(change)
+    await cx.execute("SELECT pg_reload_conf()")
 
 
 WRITERS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'windlass writer'"
@@ -388,6 +418,8 @@ def test_what_a_standby_missed_is_noticed_and_not_written_over() -> None:
         async with journal(place) as store:
             await store.claim([0, 1])
             assert await keep(store, facts=facts(A, [1]))
+            async with connection(place) as witness:
+                await until_there_is(witness, "SELECT FROM pg_stat_replication WHERE " + UP_TO_DATE)
             await asyncio.to_thread(standby.stop, "fast")
             assert await keep(store, facts=facts(A, [2])), "which the standby never hears of"
             await asyncio.to_thread(primary.kill)
@@ -408,6 +440,9 @@ def test_what_a_standby_missed_is_noticed_and_not_written_over() -> None:
 
     with own_server() as primary, standby_of(primary) as standby:
         asyncio.run(story(primary, standby))
+
+
+UP_TO_DATE = "flush_lsn >= pg_current_wal_lsn()"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How the PostgreSQL journal finds runs among many: by walking one index, not by reading or sorting them all."""
+"""How the PostgreSQL journal finds runs among many: it walks one index, and reads or sorts nothing else."""
 
 import asyncio
 from typing import Any
@@ -9,6 +9,7 @@ from tests import postgres
 from windlass.journal import RunQuery
 from windlass.journal.postgres_lists import Statement, are_few, newest
 from windlass.postgres import connect
+from windlass.postgres.readers import FOR_READING
 
 # Most runs are of one huge workflow and have succeeded; one in a hundred has the label.
 SEED = """
@@ -43,6 +44,7 @@ def test_every_list_walks_the_index_made_for_it() -> None:
         cx = await connect(place, application="windlass test")
         try:
             await cx.execute(SEED)
+            await cx.execute(FOR_READING)
             for given, index in CASES:
                 for when in WHEN:
                     query = RunQuery(**given, **when)

@@ -62,6 +62,7 @@ class Move(msgspec.Struct, frozen=True):
     shard: int
     source: NodeId
     target: NodeId
+    epoch: int = 0  # of the shard when this was planned; what happened to it since makes the move void
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):

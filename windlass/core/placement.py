@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
 
+import msgspec
+
 from windlass.core.cluster import Holding, Member, Move, NodeId, Plan, View
 
 
@@ -47,7 +49,7 @@ def active(plan: Plan, shards: Mapping[int, Holding], *, at_once: int = 5) -> li
 
 def remaining(plan: Plan, shards: Mapping[int, Holding]) -> list[Move]:
     """The moves that have not happened, in the plan's order. None: the round is over."""
-    return [move for move in plan.moves if shards.get(move.shard, Holding()).owner == move.source]
+    return [move for move in plan.moves if shards.get(move.shard) == Holding(move.source, move.epoch)]
 
 
 def _moves(view: View, threshold: int) -> list[Move]:
@@ -60,7 +62,8 @@ def _moves(view: View, threshold: int) -> list[Move]:
     given = sorted(shard for shard, node in source_of.items() if node not in able)
     targets = _deal(given, _calm(takers) or takers, counts)
     moves = [Move(shard, source_of[shard], target) for shard, target in targets.items()]
-    return moves + _level(takers, held, counts, threshold)
+    moves += _level(takers, held, counts, threshold)
+    return [msgspec.structs.replace(move, epoch=view.shards[move.shard].epoch) for move in moves]
 
 
 def _level(

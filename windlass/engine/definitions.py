@@ -14,6 +14,7 @@ from windlass.core import document
 from windlass.core.definition import Definition
 from windlass.core.errors import NotFound
 from windlass.core.names import Key, workflow_key
+from windlass.engine.reading import in_time
 from windlass.journal import Document, Store
 
 CACHED_STEPS_MAX: Final = 1_000_000
@@ -50,10 +51,10 @@ class Definitions:
         if waiting is not None:
             turn: asyncio.Future[Document | None] = asyncio.get_running_loop().create_future()
             waiting.append(turn)
-            return await turn
+            return await in_time(turn)
         self._asking[key] = []
         try:
-            found = await self._newest(key)
+            found = await in_time(self._newest(key))
         finally:
             self._pass_on(key)
         return found

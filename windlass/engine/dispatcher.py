@@ -245,6 +245,10 @@ class Dispatcher:
             if name not in self._entries and place is not None:
                 place.stop(name, owner.number, owner.epoch)
 
+    def unknown(self, names: Iterable[TaskName]) -> list[TaskName]:
+        """Which of these tasks no shard here waits for."""
+        return [name for name in names if name not in self._entries]
+
     def held_abroad(self, owner: Owner) -> dict[SessionId, list[TaskName]]:
         """What other nodes are known to run for this shard."""
         found: dict[SessionId, list[TaskName]] = {}
@@ -335,6 +339,10 @@ class Dispatcher:
             for name, worker in self._here.items()
             if concerns(name[1])
         }
+
+    def guests(self) -> list[TaskName]:
+        """What the workers here hold and no shard here waits for."""
+        return self.unknown(self._here)
 
     def stop_here(self, name: TaskName) -> None:
         """Its owner does not want it any more."""

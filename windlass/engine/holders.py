@@ -15,7 +15,7 @@ from windlass.engine.dispatcher import Dispatcher, Holder
 from windlass.engine.membership import Membership
 from windlass.engine.shard import Shard
 from windlass.peers import Lost, Unreachable
-from windlass.wire.messages import Held, WhoHolds
+from windlass.wire.messages import AreWanted, Held, Unwanted, WhoHolds
 
 ASK_S: Final = 1.0
 AGAIN_S: Final = 0.05
@@ -43,7 +43,11 @@ class Holders:
         return found, all(names is not None or not self.membership.alive(node) for node, names in answers)
 
     async def audit(self, shard: Shard) -> None:
-        """Compare what other nodes run for the shard with what they are thought to run."""
+        """Compare what is run for the shard, here and elsewhere, with what is thought to run."""
+        if shard.closed:
+            return
+        for name in self._guests().get(shard.number, ()):
+            self.dispatcher.stop_here(name)
         for session, names in self.dispatcher.held_abroad(shard).items():
             request = WhoHolds(shard.number, shard.epoch)
             try:
@@ -52,6 +56,27 @@ class Holders:
                 continue
             if isinstance(answer, Held) and not shard.closed:
                 self.dispatcher.audit(shard, session, names, {task.name for task in answer.tasks})
+
+    async def ask_owners(self) -> None:
+        """Stop what workers here run for nobody: the word to stop it may not have come this far."""
+        for number, names in self._guests().items():
+            owner = self.membership.holding(number).owner
+            if owner is None or owner == self.membership.me.id:
+                continue
+            try:
+                answer = await self.calls.call(owner, AreWanted(number, tuple(names)), timeout_s=ASK_S)
+            except (Unreachable, Lost):
+                continue
+            if isinstance(answer, Unwanted) and answer.epoch >= self.membership.fenced(number):
+                for name in self.dispatcher.unknown(answer.names):
+                    self.dispatcher.stop_here(name)
+
+    def _guests(self) -> dict[int, list[TaskName]]:
+        """What workers here hold for shards that are not open here, or for no shard at all."""
+        found: dict[int, list[TaskName]] = {}
+        for name in self.dispatcher.guests():
+            found.setdefault(self.shard_of(name[1]), []).append(name)
+        return found
 
     async def _ask(
         self, node: NodeId, shard: int, epoch: int

@@ -24,6 +24,7 @@ from windlass.engine.router import Router
 from windlass.wire import codec, messages
 from windlass.wire.messages import (
     Answer,
+    AreWanted,
     Ask,
     Declined,
     Failed,
@@ -45,6 +46,7 @@ from windlass.wire.messages import (
     Slots,
     Stop,
     Taken,
+    Unwanted,
     WhoHolds,
     Wrote,
 )
@@ -77,6 +79,11 @@ class NodeHost:
                 return self._held(request.shard)
             case Offer():
                 return self._offer(request)
+            case AreWanted(shard=number, names=names):
+                shard = self.router.shard(number)
+                if shard is None:
+                    return failed(Moved(f"shard {number} is not here"))
+                return Unwanted(shard.epoch, tuple(self.dispatcher.unknown(names)))
             case LookOutside(key=key):
                 if not self._owns(key):
                     return failed(Moved(f"{key.id} is not here"))

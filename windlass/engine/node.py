@@ -15,7 +15,7 @@ import msgspec
 from windlass.core import sharding
 from windlass.core.cluster import Load, Member, NodeId, View
 from windlass.core.commands import FinishStep, LoseStep
-from windlass.core.errors import Refused, WindlassError
+from windlass.core.errors import NotFound, Refused, Stuck, WindlassError
 from windlass.core.explain import Outside
 from windlass.core.log import Bounds, Printed
 from windlass.core.names import Key, SessionId, WorkerId, run_key
@@ -215,16 +215,19 @@ class Node:
             other = next((m for m in view.members.values() if m.alive and m.name == self.me.name), None)
             if other is None:
                 return None
-            if other.address == self.me.address:
-                return other.id  # we listen there now: it does not
+            # We listen there now, so it does not; unless that is another machine's loopback, or a name that
+            # several share. Its beat tells: two who took each other for dead would never stop.
+            ours = other.address == self.me.address
+            still_s = self.settings.cluster.refused_s if ours else self.settings.cluster.dead_s
             if beat is None:
                 beat, since = other.beat, monotonic()
             elif other.beat != beat:
+                stop = "stop that one, or give this one another --name"
+                share = "let each of the two --advertise an address of its own"
                 raise NameTaken(
-                    f"a node named {other.name} is alive at {other.address}; "
-                    "stop that one, or give this one another --name"
+                    f"a node named {other.name} is alive at {other.address}; {share if ours else stop}"
                 )
-            elif monotonic() - since >= self.settings.cluster.dead_s:
+            elif monotonic() - since >= still_s:
                 return other.id
             await asyncio.sleep(AGAIN_S)
 
@@ -342,6 +345,8 @@ class Node:
         )
         try:
             await self.router.send(key, finish)
+        except (NotFound, Stuck) as nobody:
+            log.info("a result came for nobody", extra={"run": task.run, "reason": str(nobody)})
         except Refused as refusal:
             # The journal cannot keep this very result. The step must still end.
             failure = Failure("NotKept", str(refusal), retryable=False)
@@ -416,6 +421,7 @@ class Node:
     async def _audit(self) -> None:
         for shard in self.router.shards():
             await self.holders.audit(shard)
+        await self.holders.ask_owners()
 
 
 class _Late:

@@ -20,6 +20,7 @@ from windlass.engine.definitions import Definitions
 from windlass.engine.letters import Letter
 from windlass.engine.live import fold_run
 from windlass.engine.membership import Membership
+from windlass.engine.reading import in_time
 from windlass.engine.shard import Shard
 from windlass.engine.stats import Stats
 from windlass.journal import Fact, RunRow, Store
@@ -118,23 +119,23 @@ class Router:
     async def read(self, key: Key) -> Seen:
         """A run as it is: from its owner while it lives, from the journal once it has ended."""
         shard = self.shard_of(key.id)
-        row = await self._store.run(shard, key)
+        row = await in_time(self._store.run(shard, key))
         if row is not None and not (row.settled or row.status == "stuck"):
             reply = await self.send(key, Read())
             if reply.image:
                 return Seen(reply.seq, codec.decode_run(reply.image_version, reply.image), row)
-            row = await self._store.run(shard, key)  # it ended meanwhile
+            row = await in_time(self._store.run(shard, key))  # it ended meanwhile
         if row is None:
             raise NotFound(f"there is no run {key.id}")
         if row.purged:
             return Seen(0, None, row)
-        (stored,) = await self._store.load(shard, [key])
+        (stored,) = await in_time(self._store.load(shard, [key]))
         definition = await self._definitions.get(key.namespace, row.workflow, row.version)
         live = fold_run(stored, definition)
         return Seen(live.seq, image(live.run), row)
 
     async def events(self, key: Key, *, after: int, limit: int) -> list[Fact]:
-        return await self._store.facts(self.shard_of(key.id), key, after=after, limit=limit)
+        return await in_time(self._store.facts(self.shard_of(key.id), key, after=after, limit=limit))
 
     async def _owner(self, number: int, deadline: float, hops: int) -> Shard | NodeId:
         """The shard if it is open here, or the node that has it; waits while it has neither."""

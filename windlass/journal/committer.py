@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from windlass.core.errors import Fenced, Unknown
+from windlass.core.spread import Spread
 from windlass.journal import Group, Store, StoreBusy, StoreRefused
 
 log = logging.getLogger(__name__)
 
 ROWS_MAX: Final = 2_000
 BYTES_MAX: Final = 4 * 1024 * 1024
+SIZES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)  # rows
 BUSY_WAIT_MIN_S: Final = 0.05
 BUSY_WAIT_MAX_S: Final = 2.0
 
@@ -33,9 +35,21 @@ class Tally:
     groups: int = 0
     rows: int = 0
     seconds: float = 0.0
+    latency: Spread = field(default_factory=Spread)  # of commits, in seconds
+    sizes: Spread = field(default_factory=lambda: Spread(SIZES))  # of commits, in rows
     refused: int = 0
     unknown: int = 0
     busy: str = ""  # why nothing can be written now; empty when it can
+
+    def note(self, groups: list[Group], took_s: float) -> None:
+        """They were committed, all at once."""
+        rows = sum(group.rows for group in groups)
+        self.commits += 1
+        self.groups += len(groups)
+        self.rows += rows
+        self.seconds += took_s
+        self.latency.note(took_s)
+        self.sizes.note(rows)
 
 
 class Committer:
@@ -113,10 +127,7 @@ class Committer:
             if self.tally.busy:
                 log.info("the journal can be written again")
                 self.tally.busy = ""
-            self.tally.commits += 1
-            self.tally.groups += len(groups)
-            self.tally.rows += sum(group.rows for group in groups)
-            self.tally.seconds += loop.time() - began
+            self.tally.note(groups, loop.time() - began)
             return outcomes
 
 

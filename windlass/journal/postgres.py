@@ -33,16 +33,27 @@ from windlass.journal import (
 )
 from windlass.journal import postgres_lists as lists
 from windlass.journal import postgres_rows as rows
-from windlass.postgres import DatabaseUnusable, Place, Verdict, connect, identity, migrate, verdict
+from windlass.postgres import (
+    DatabaseAway,
+    DatabaseUnusable,
+    Place,
+    Verdict,
+    connect,
+    identity,
+    migrate,
+    verdict,
+)
+from windlass.postgres.connection import BY_INDEX
 from windlass.postgres.readers import Readers, close
 
 T = TypeVar("T")
 
-WRITE_S: Final = 10.0
 READ_S: Final = 10.0
-# The statements inside `keep` are planned once, perhaps while the tables are empty, and must not walk all of
-# a table that has grown since.
-_BY_INDEX: Final = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
+WRITE_S: Final = 10.0  # after which the server gives up a statement, unless it only waits for a standby,
+SILENCE_S: Final = 12.0  # and after which we give up the server
+# The driver must not end the wait: it would ask the server to cancel, and PostgreSQL would then show everyone
+# a commit that no standby has.
+_NEVER_S: Final = 3600.0
 # What Python says of rows it cannot make.
 _IN_THE_VALUES: Final = (ValueError, OverflowError, TypeError, AttributeError)  # UnicodeError is a ValueError
 
@@ -57,6 +68,7 @@ class PostgresStore:
         self._readers = Readers(
             place, size=readers, application="windlass reader", statement_timeout_s=READ_S
         )
+        self._doubtful = False  # whether the writer should be connected anew
         self._closed = False
         # Which database the writer is connected to, and which one each shard was opened in: see `unsettled`.
         self._database = ""
@@ -71,7 +83,7 @@ class PostgresStore:
         try:
             await store._connect_writer()
         except StoreBusy as error:
-            raise DatabaseUnusable(str(error)) from error
+            raise DatabaseAway(str(error)) from error  # a moment ago it was there
         store._first_database = store._database
         return store
 
@@ -86,7 +98,8 @@ class PostgresStore:
 
     async def claim(self, shards: Sequence[int]) -> dict[int, int]:
         async def raise_epochs(cx: Connection) -> dict[int, int]:
-            epochs: dict[int, int] = dict(await cx.fetch(rows.CLAIM, list(dict.fromkeys(shards))))
+            wanted = list(dict.fromkeys(shards))
+            epochs: dict[int, int] = dict(await cx.fetch(rows.CLAIM, wanted, timeout=_NEVER_S))
             self._opened |= dict.fromkeys(epochs, self._database)
             return epochs
 
@@ -135,8 +148,9 @@ class PostgresStore:
 
         database, found = await self._read(open_shard)
         self._opened[shard] = database
-        if database != self._database:  # one of the two has been left behind; we shall see which
+        if database != self._database:  # one of the two was left behind: ask anew where to write and read
             self._readers.drop()
+            self._doubtful = True
         return [rows.unsettled(row) for row in found]
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
@@ -186,12 +200,15 @@ class PostgresStore:
     async def _write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         async with self._writing:
             cx = self._writer
-            if cx is None or cx.is_closed():
+            if cx is None or cx.is_closed() or self._doubtful:
                 cx = await self._connect_writer()
+            give_up = asyncio.get_running_loop().call_later(SILENCE_S, cx.terminate)
             try:
                 return await work(cx)
             except BaseException as error:
                 self._judge(error)
+            finally:
+                give_up.cancel()
 
     def _judge(self, error: BaseException) -> NoReturn:
         """Say what the error means. Only after a refusal is the connection what it was."""
@@ -216,7 +233,7 @@ class PostgresStore:
                 raise
             raise StoreBusy(f"the database at {self._place} cannot be reached: {_said(error)}") from error
         try:
-            await cx.execute(_BY_INDEX)
+            await cx.execute(BY_INDEX)
             database = await identity(cx)
         except BaseException as error:
             cx.terminate()
@@ -225,7 +242,7 @@ class PostgresStore:
             raise StoreBusy(_said(error)) from error
         if database != self._database:
             self._readers.drop()
-        self._writer, self._database = cx, database
+        self._writer, self._database, self._doubtful = cx, database, False
         return cx
 
     def _drop_writer(self) -> None:
@@ -263,7 +280,8 @@ async def _keep(cx: Connection, groups: Sequence[Group]) -> list[bool]:
     if not groups:
         return []
     try:
-        return [kept is not None for kept in await cx.fetchval(rows.KEEP, *rows.keep_values(groups))]
+        shards = await cx.fetchval(rows.KEEP, *rows.keep_values(groups), timeout=_NEVER_S)
+        return [shard is not None for shard in shards]
     except Exception as error:
         if not _is_refusal(error):
             raise

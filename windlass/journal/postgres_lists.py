@@ -9,6 +9,15 @@ from windlass.journal.postgres_rows import RUN_VALUES
 
 FEW: Final = 5_000  # runs that are looked at one by one in a few ms
 
+# (of one workflow?, of one status?) -> the order of the one index for it, read backwards: see the schema.
+_ORDERS: Final = {
+    (False, False): "r.started_at DESC NULLS LAST, r.id DESC NULLS LAST",
+    (True, False): "r.started_at DESC NULLS LAST, r.id DESC NULLS FIRST",
+    (False, True): "r.started_at DESC NULLS FIRST, r.id DESC NULLS LAST",
+    (True, True): "r.started_at DESC NULLS FIRST, r.id DESC NULLS FIRST",
+}
+_BY_LABEL: Final = "l.started_at DESC, l.id DESC"
+
 Statement = tuple[str, list[Any]]
 
 
@@ -27,21 +36,16 @@ def newest(query: RunQuery, *, by_label: bool) -> Statement:
     """The runs asked for. With a label: by walking the runs that have it, or all others looking for it."""
     to = _Writing()
     limit = to.put(query.limit, "bigint")
+    source, order = "runs r", _ORDERS[query.workflow is not None, query.status is not None]
     if query.label is None:
-        where, walked = _conditions(query, "r", to), "r"
-        source = "runs r"
+        where = _conditions(query, "r", to)
     elif by_label:
-        where, walked = f"{_is_label(query, to)} AND {_conditions(query, 'l', to)}", "l"
         source = "labels l JOIN runs r ON r.shard = l.shard AND r.namespace = l.namespace AND r.id = l.id"
+        where, order = f"{_is_label(query, to)} AND {_conditions(query, 'l', to)}", _BY_LABEL
     else:
-        has = f"""EXISTS (SELECT 1 FROM labels l WHERE l.shard = r.shard AND l.id = r.id
-          AND {_is_label(query, to)})"""
-        where, walked = f"{_conditions(query, 'r', to)} AND {has}", "r"
-        source = "runs r"
-    sql = f"""
-        SELECT {RUN_VALUES} FROM {source} WHERE {where}
-        ORDER BY {walked}.started_at DESC, {walked}.id DESC LIMIT {limit}"""
-    return sql, to.values
+        where = f"""{_conditions(query, "r", to)} AND EXISTS (
+          SELECT 1 FROM labels l WHERE l.shard = r.shard AND l.id = r.id AND {_is_label(query, to)})"""
+    return f"SELECT {RUN_VALUES} FROM {source} WHERE {where} ORDER BY {order} LIMIT {limit}", to.values
 
 
 def are_few(query: RunQuery) -> Statement:

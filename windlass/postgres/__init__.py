@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from windlass.postgres.connection import DatabaseUnusable, Place, connect, identity
+from windlass.postgres.connection import DatabaseAway, DatabaseUnusable, Place, connect, identity
 from windlass.postgres.migration import migrate
-from windlass.postgres.verdict import Verdict, verdict
+from windlass.postgres.verdict import Verdict, may_pass, verdict
 
-__all__ = ["DatabaseUnusable", "Place", "Verdict", "connect", "identity", "migrate", "verdict"]
+__all__ = [
+    "DatabaseAway",
+    "DatabaseUnusable",
+    "Place",
+    "Verdict",
+    "connect",
+    "identity",
+    "may_pass",
+    "migrate",
+    "verdict",
+]

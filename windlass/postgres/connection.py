@@ -21,6 +21,13 @@ IDLE_IN_TRANSACTION_S: Final = 5
 LOCK_S: Final = 5  # also for the fence: whoever holds it for so long is frozen
 SILENCE_S: Final = 10  # a peer whose machine is gone is given up after that
 
+# What the journal asks for is small and found by an index, in its order. The planner may think otherwise: of
+# tables that were empty when it made its plan, or when it takes the values for more common than they are.
+BY_INDEX: Final = "; ".join(
+    f"SET enable_{way} = off"
+    for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort", "incremental_sort")
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -36,6 +43,10 @@ class Place:
 
 class DatabaseUnusable(WindlassError):
     """The database cannot be used as it is; the message says what to do. It never shows the password."""
+
+
+class DatabaseAway(DatabaseUnusable):
+    """Nobody answers there, or not now: the same may work later, without anybody doing anything."""
 
 
 async def connect(
@@ -93,7 +104,8 @@ _SETTINGS: Final = {
     "tcp_keepalives_count": "3",
     "tcp_user_timeout": f"{SILENCE_S}s",
     "client_min_messages": "warning",
-    "jit": "off",  # our statements are done before it would have compiled them
+    "jit": "off",  # our statements are done before it would have compiled them,
+    "max_parallel_workers_per_gather": "0",  # or have started helpers
 }
 
 
@@ -125,9 +137,20 @@ async def _first_that_answers(
         except ValueError:  # not the driver's words: they might quote what it took for a port
             raise DatabaseUnusable(_MALFORMED) from None
         except (asyncpg.PostgresError, asyncpg.InternalClientError, OSError) as error:
-            last = error
+            last = _in_plain_words(error)
     assert last is not None
     raise last
+
+
+def _in_plain_words(error: Exception) -> Exception:
+    """Where the driver says nothing, or what only those understand who know the protocol."""
+    if isinstance(error, TimeoutError):
+        return TimeoutError("it did not answer in time")
+    if isinstance(error, ConnectionError) and "rejected SSL upgrade" in str(error):
+        return ConnectionError(
+            "what answers there is no PostgreSQL, or has no TLS though the URL asks for it"
+        )
+    return error
 
 
 _MALFORMED: Final = (

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
-from windlass.postgres.connection import DatabaseUnusable, Place, connect, quoted
-from windlass.postgres.verdict import verdict
+from windlass.postgres.connection import DatabaseAway, DatabaseUnusable, Place, connect, quoted
+from windlass.postgres.verdict import may_pass, verdict
 
 _MIN_READER: Final = re.compile(r"^-- min_reader: (\d+)$", re.MULTILINE)
 
@@ -51,7 +51,9 @@ class _Applied(NamedTuple):
 
 
 async def migrate(place: Place) -> None:
-    """Make the schema, or bring it up to date, while others may be using it. Raises DatabaseUnusable.
+    """Make the schema, or bring it up to date, while others may be using it.
+
+    Raises DatabaseUnusable, and DatabaseAway if it was not to be reached, or to be changed, at this time.
 
     A schema newer than this program is left as it is, and used if it says that this program can.
     """
@@ -60,11 +62,20 @@ async def migrate(place: Place) -> None:
     except Exception as error:
         if verdict(error) is None:
             raise
-        raise DatabaseUnusable(f"the database at {place} cannot be reached: {_said(error)}") from error
+        unusable = DatabaseAway if may_pass(error) else DatabaseUnusable
+        raise unusable(f"the database at {place} cannot be reached: {_said(error)}") from error
     try:
         await _bring_up_to_date(cx, place)
-    except asyncpg.PostgresError as error:
-        raise DatabaseUnusable(f"the schema at {place} cannot be brought up to date: {error}") from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        advice = f"let its user create the schema {place.schema}, or give that schema to it"
+        raise DatabaseUnusable(
+            f"the database at {place} does not let us make tables: {error}; {advice}"
+        ) from None
+    except Exception as error:
+        if verdict(error) is None:
+            raise
+        unusable = DatabaseAway if may_pass(error) else DatabaseUnusable
+        raise unusable(f"the schema at {place} cannot be brought up to date: {_said(error)}") from error
     finally:
         cx.terminate()
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import asyncpg
 
-from windlass.postgres.connection import Place, connect
+from windlass.postgres.connection import BY_INDEX, Place, connect
 from windlass.postgres.verdict import Verdict, verdict
 
 T = TypeVar("T")
 Question = Callable[[asyncpg.Connection], Awaitable[T]]
 
-CLOSE_S = 1.0
+CLOSE_S: Final = 1.0
+# A plan made for any values is a bad one for lists: how many rows they leave decides everything.
+FOR_READING: Final = f"SET plan_cache_mode = force_custom_plan; {BY_INDEX}"
 
 
 class Readers:
@@ -65,8 +67,7 @@ class Readers:
         cx = await connect(
             self._place, application=self._application, statement_timeout_s=self._statement_timeout_s
         )
-        # A plan made for any values is a bad one for lists: how rare a status is decides everything.
-        await cx.execute("SET plan_cache_mode = force_custom_plan")
+        await cx.execute(FOR_READING)
         return cx
 
     async def _ask(self, cx: asyncpg.Connection, question: Question[T]) -> T:

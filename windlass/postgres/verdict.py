@@ -39,6 +39,8 @@ _BUSY: Final = frozenset(
         "58",  # the operating system gave the server an error
     }
 )
+# Of the busy ones, those that stay until a person has done something.
+_UNTIL_MENDED: Final = frozenset({"28", "3D000", "3F000", "42501", "42703", "42P01"})
 # Of these the connection was not made in the first place: the server says them as its last words.
 _LAST_WORDS: Final = frozenset({"28", "3D000", "53300", "57P03"})
 _UNKNOWN: Final = frozenset(
@@ -64,8 +66,6 @@ def verdict(error: BaseException) -> Verdict | None:
     match error:
         case asyncpg.PostgresError():
             return _of_state(error)
-        case asyncpg.InvalidCachedStatementError():
-            return Verdict.BUSY
         case asyncpg.DataError():  # the driver could not write a value down, and sent nothing
             return Verdict.REFUSED
         case BaseException() if isinstance(error, _NO_ANSWER):
@@ -73,11 +73,19 @@ def verdict(error: BaseException) -> Verdict | None:
     return None
 
 
+def may_pass(error: BaseException) -> bool:
+    """Whether the same may work later, though nobody does anything about it."""
+    if isinstance(error, asyncpg.PostgresError) and _is(error.sqlstate or "", _UNTIL_MENDED):
+        return False
+    return verdict(error) in (Verdict.BUSY, Verdict.UNKNOWN)
+
+
 def _of_state(error: asyncpg.PostgresError) -> Verdict:
     state = error.sqlstate or ""
     ended = (error.severity_en or error.severity) in ("FATAL", "PANIC")
     if _is(state, _UNKNOWN) or (ended and not _is(state, _LAST_WORDS)):
         return Verdict.UNKNOWN
+    # The plan of a statement became void by a migration: the next time it is planned anew.
     if isinstance(error, asyncpg.InvalidCachedStatementError) or _is(state, _BUSY):
         return Verdict.BUSY
     return Verdict.REFUSED
