@@ -40,6 +40,7 @@ SEES_EVERYTHING = {
     "cli",
     "config",
     "demo",
+    "local_cluster",
     "load",
     "own_postgres",
     "process",

@@ -26,7 +26,7 @@ from typing import Final
 from aiohttp import web
 
 from windlass import __version__
-from windlass.config import NodeConfig
+from windlass.config import NodeConfig, join_address
 from windlass.core import strategies
 from windlass.core.cluster import ENGINE, GATEWAY, Member
 from windlass.core.log import Bounds
@@ -37,6 +37,7 @@ from windlass.engine.node import Node, NodeSettings, new_id
 from windlass.engine.surroundings import Settings
 from windlass.gateway.http import GATEWAY as GATE
 from windlass.gateway.http import SHUTDOWN_S, Gateway, listen, make_app, serve_on
+from windlass.gateway.port import PortTaken
 from windlass.gateway.routes import Handler
 from windlass.journal import StoreBusy, StoreUnknown
 from windlass.journal.postgres import PostgresStore
@@ -46,7 +47,7 @@ from windlass.leases.postgres import PostgresLeases
 from windlass.load import Probe
 from windlass.peers import Host
 from windlass.peers.websocket import WebsocketPeers
-from windlass.postgres import Place
+from windlass.postgres import DatabaseAway, Place
 from windlass.process import (
     LOOK_S,
     CannotStart,
@@ -204,11 +205,13 @@ async def _answered(gateway: Gateway, app: web.Application) -> None:
 async def _listening(config: NodeConfig) -> socket.socket:
     try:
         return await listen(config.host, config.port)
+    except PortTaken as taken:
+        another = join_address(config.host, taken.another)
+        raise CannotStart(f"{taken.told}; stop it, or choose another one with --listen {another}") from None
     except OSError as error:
-        advice = "choose another --listen"
-        raise CannotStart(
-            f"cannot listen on {config.host}:{config.port}: {error.strerror}; {advice}"
-        ) from None
+        here = join_address(config.host, config.port)
+        advice = "name an address of this machine with --listen"
+        raise CannotStart(f"cannot listen on {here}: {error.strerror}; {advice}") from None
 
 
 def _waiting_room() -> web.Application:
@@ -234,9 +237,8 @@ async def _when_there(
     while not stop.is_set():
         try:
             return await work()
-        except (OSError, TimeoutError, LeasesAway, StoreBusy, StoreUnknown) as error:
-            reason = str(error) or type(error).__name__
-            log.warning("the database cannot be reached; waiting for it", extra={"reason": reason})
+        except (DatabaseAway, StoreBusy, StoreUnknown) as error:
+            log.warning("waiting for the database", extra={"reason": str(error)})
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await stop.wait()

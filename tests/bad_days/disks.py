@@ -82,15 +82,21 @@ class Syncs:
 
 
 def syncs(folder: Path) -> Syncs:
+    library, fail, hang = compiled(SOURCE, folder), folder / "syncs-fail", folder / "syncs-hang"
+    variables = {"FSYNC_FAILS_WHILE": str(fail), "FSYNC_HANGS_WHILE": str(hang)}
+    return Syncs({"LD_PRELOAD": str(library), **variables}, fail, hang)
+
+
+def compiled(source: Path, folder: Path) -> Path:
+    """A library to preload, made from a small C file."""
     compiler = _compiler() or _install_compiler()
     if compiler is None:
         pytest.fail("these tests compile a small C file: install a compiler (apt install gcc libc6-dev)")
-    library, fail, hang = folder / "bad_disk.so", folder / "syncs-fail", folder / "syncs-hang"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE)]
+    library = folder / f"{source.stem}.so"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source)]
     made = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert made.returncode == 0, made.stderr
-    variables = {"FSYNC_FAILS_WHILE": str(fail), "FSYNC_HANGS_WHILE": str(hang)}
-    return Syncs({"LD_PRELOAD": str(library), **variables}, fail, hang)
+    return library
 
 
 def _compiler() -> str | None:

@@ -170,6 +170,11 @@ def test_run_ids_are_ordered_by_time_and_differ() -> None:
     assert all(ident.startswith("exec_") for ident in ids)
 
 
+def test_the_ids_of_runs_begin_as_the_strategy_by_type_wants_it() -> None:
+    assert new_run_id("ml-training:nightly").startswith("ml-training:exec_")
+    assert new_run_id("nightly:ml-training").startswith("exec_")
+
+
 @pytest.fixture
 def unused_port() -> int:
     with socket.socket() as probe:

@@ -156,9 +156,11 @@ def find(routes: list[Route], method: str, path: str) -> Route | None:
 
 
 @asynccontextmanager
-async def house(work: Work = finish, *, store: Store | None = None) -> AsyncIterator[House]:
+async def house(
+    work: Work = finish, *, store: Store | None = None, settings: NodeSettings | None = None
+) -> AsyncIterator[House]:
     """Ready to be asked; everything is closed at the end."""
-    settings = NodeSettings(shards=4)
+    settings = settings or NodeSettings(shards=4)
     node = lone_node(store or MemoryStore(), settings, wall=time.time, chance=random.Random(1))
     hands = Hands(node, work)
     serving = [asyncio.create_task(node.serve()), asyncio.create_task(hands.serve())]

@@ -35,7 +35,7 @@ CHECKS = [
 ]
 SLOW = {"id": "slow", "steps": {"only": {"kind": "shell", "with": {"command": "sleep 1d"}}}}
 # What every second request is about, unless it would be spoiled for the others. Streams end with their run.
-KNOWN = {"workflow": "one", "run": "done", "execution": "done"}
+KNOWN = {"workflow": "one", "run": "done", "execution": "done", "shard": 1}
 OTHERS = {
     "updateWorkflow": {"workflow": "changing"},
     "deleteWorkflow": {"workflow": "doomed"},

@@ -226,7 +226,9 @@ def test_what_runs_in_a_node_belongs_to_its_process_whoever_dialed() -> None:
         await until(lambda: hosts["a"].links and hosts["b"].links)
         for name, other in (("a", "b"), ("b", "a")):
             assert await hosts[name].peers.call(NodeId(other), QUESTION, timeout_s=1.0) == Quiet(True)
-            assert hosts[other].seen == [processes[other]]
+        assert {name: set(host.seen) for name, host in hosts.items()} == {
+            name: {process} for name, process in processes.items()
+        }
         processes["a"].freeze()
         network.freeze("a")
         await until(lambda: ("unlinked", NodeId("a")) in hosts["b"].links)
@@ -246,6 +248,10 @@ def test_what_runs_in_a_node_belongs_to_its_process_whoever_dialed() -> None:
         async def look(self, sender: NodeId, request: object) -> Quiet:
             self.seen.append(PROCESS.get())
             return Quiet(True)
+
+        def linked(self, member: NodeId) -> None:
+            super().linked(member)
+            self.seen.append(PROCESS.get())
 
     def start(network: SimNetwork, name: str, other: str) -> Witness:
         host = Witness()

@@ -78,7 +78,7 @@ def test_whoever_cannot_prove_the_secret_is_refused_and_the_log_says_who(
     said = [vars(record) for record in caplog.records if record.message == "refused a link"]
     assert len(said) == 1  # a stranger cannot fill the log either
     assert said[0]["address"] == "127.0.0.1"
-    assert "start every node with the same" in said[0]["reason"]
+    assert "another secret" in said[0]["reason"]
 
 
 def test_a_greeting_that_was_overheard_opens_nothing() -> None:

@@ -94,7 +94,7 @@ def run(
         workflow = applied.workflow
         if not quiet:
             say((workflow, "bold"), f": {documents.describe(applied)}")
-    ident = run_id or new_run_id()
+    ident = run_id or new_run_id(workflow)
     with _named(ident):
         started = server.start(
             workflow, run_id=ident, input=input or None, context=context, priority=priority, labels=labels

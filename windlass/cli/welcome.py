@@ -56,7 +56,7 @@ def try_examples(url: str, *, quiet: bool) -> None:
     """Save every example workflow, run the first of them, and say how it went."""
     server = Client(url)
     try:
-        documents = _documents()
+        documents = example_documents()
         for name, document in documents.items():
             server.apply(name, document, "application/yaml")
         run = new_run_id()
@@ -74,7 +74,7 @@ def try_examples(url: str, *, quiet: bool) -> None:
         say(("  ran ", "dim"), FIRST, ": ", coloured(seen["status"]), f"{lasted}: {_call(url)} show {run}")
 
 
-def _documents() -> dict[str, bytes]:
+def example_documents() -> dict[str, bytes]:
     """The example workflows by their ids, which are the names of their files."""
     folder = resources.files("windlass.examples")
     found = sorted(place.name for place in folder.iterdir() if place.name.endswith(".yaml"))

@@ -24,7 +24,7 @@ def mark(ctx: StepContext, seconds: float = 0.5) -> str:
     usual = Path(tempfile.gettempdir(), f"windlass-{ctx.run}.txt")
     path = Path(str(_input(ctx, "file", usual)))
     _append(path, f"{ctx.step} started")
-    time.sleep(seconds)
+    time.sleep(float(str(_input(ctx, "seconds", seconds))))
     _append(path, f"{ctx.step} ended")
     return str(path)
 

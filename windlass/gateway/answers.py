@@ -23,6 +23,7 @@ from windlass.core.errors import (
 )
 from windlass.core.task import Json
 from windlass.journal import StoreError
+from windlass.leases import LeasesAway
 from windlass.wire.versions import NewerFormat
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ TABLE: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (Unavailable, 503, "Unavailable"),
     (NewerFormat, 503, "Unavailable"),
     (StoreError, 503, "Unavailable"),
+    (LeasesAway, 503, "Unavailable"),
     (Unknown, 504, "Outcome unknown"),
 )
 # What aiohttp refuses before a handler is asked.
@@ -142,7 +144,7 @@ def _retry_after_s(error: Exception) -> float | None:
     match error:
         case Unavailable():
             return error.retry_after_s
-        case NewerFormat() | StoreError():
+        case NewerFormat() | StoreError() | LeasesAway():
             return RETRY_AFTER_S
         case _:
             return None

@@ -63,9 +63,10 @@ class Batches:
             return document
         try:
             command = starts.command(self.node, document, item, fresh=item.run_id is None)
+            prefix = self.node.settings.run_prefix(command.workflow)
         except Exception as error:
             return error
-        return RunId(item.run_id or run_id(command.at, self.chance.getrandbits(48))), command
+        return RunId(item.run_id or run_id(command.at, self.chance.getrandbits(48), prefix)), command
 
     async def _answer(self, item: Item | Exception, order: tuple[RunId, StartRun] | Exception) -> BatchItem:
         if isinstance(order, Exception):

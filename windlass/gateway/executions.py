@@ -72,10 +72,11 @@ class Executions:
     async def _started(self, request: web.Request) -> tuple[RunId, StartRun]:
         """What was asked for: the run's id, and how to start it."""
         asked = await _asked(request)
-        run = _chosen_id(request, asked)
+        prefix = self.node.settings.run_prefix(request.match_info["workflow"])
+        run = _chosen_id(request, asked, prefix)
         document = await starts.document_of(self.node, request.match_info["workflow"], asked.version)
         command = starts.command(self.node, document, asked, fresh=run is None)
-        return run or run_id(command.at, self.chance.getrandbits(48)), command
+        return run or run_id(command.at, self.chance.getrandbits(48), prefix), command
 
     async def _start(self, run: RunId, command: StartRun) -> tuple[View, str]:
         """The answer, and the status that the run has by now."""
@@ -144,7 +145,7 @@ async def _asked(request: web.Request) -> Asked:
     return bodies.asked(body, guard.kind_of(request.headers.get("Content-Type")))
 
 
-def _chosen_id(request: web.Request, asked: Asked) -> RunId | None:
+def _chosen_id(request: web.Request, asked: Asked, prefix: str) -> RunId | None:
     """The id the client chose, itself or by its key; None if it leaves that to us."""
     if asked.run_id is not None:
         return RunId(asked.run_id)
@@ -152,4 +153,4 @@ def _chosen_id(request: web.Request, asked: Asked) -> RunId | None:
     if key is None:
         return None
     named = hashlib.sha256(f"{request.match_info['workflow']}\n{key}".encode()).hexdigest()
-    return RunId(f"exec_{named[:24]}")
+    return RunId(f"{prefix}exec_{named[:24]}")

@@ -147,12 +147,12 @@ def make_app(
     inside = Gateway(node, anybody=anybody)
     app = web.Application(middlewares=[inside.door], client_max_size=BODY_BYTES_MAX)
     app.on_shutdown.append(inside.close)
-    app[ROUTES] = [route for route in inside.routes if gateway or route.path in PROBES]
+    app[ROUTES] = table = [route for route in inside.routes if gateway or route.path in PROBES]
     app[GATEWAY] = inside
     if accept is not None:
         app.router.add_route("GET", PEERS, accept)
     # Paths are tried in this order: `execute`, the longest, is also the one that must be quick.
-    for route in sorted(app[ROUTES], key=lambda route: -route.path.count("/")):
+    for route in sorted(table, key=lambda route: -route.path.count("/")):
         app.router.add_route(route.method, route.path, route.handler)
         if route.method == "GET" and route.head:
             app.router.add_route("HEAD", route.path, route.handler)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ AREAS: Final = {
     "Executions": "Start runs of a workflow.",
     "Runs": "Find runs, follow them, stop them.",
     "History": "For clients of v0.4.",
+    "Cluster": "Who is in the cluster, where everything is, and what happened to it.",
     "Health": "Is it well? For people, load balancers and Prometheus.",
     "Reference": "This API, described.",
 }
@@ -47,6 +48,13 @@ PATHS: Final = {
     "workflow": "The id of a workflow",
     "run": "The id of a run",
     "execution": "The id of a run",
+    "shard": "The number of a shard",
+    "node": "The name of a node",
+}
+# What is no id of ours.
+PATH_TYPES: Final[dict[str, object]] = {
+    "shard": Annotated[int, msgspec.Meta(ge=0)],
+    "node": Annotated[str, msgspec.Meta(min_length=1)],
 }
 PLAIN: Final = {Text: "text/plain", Html: "text/html", EventStream: "text/event-stream"}
 SCHEMAS: Final = "#/components/schemas/{name}"
@@ -103,9 +111,15 @@ def _operation(route: Route) -> Schema:
 
 def _path_parameters(path: str) -> list[Schema]:
     # Histories are told of whatever was asked for: nobody is refused there for an odd id.
-    schema = {"type": "string", "minLength": 1} if path.startswith("/api/history") else _plain(parameters.Id)
+    usual = Annotated[str, msgspec.Meta(min_length=1)] if path.startswith("/api/history") else parameters.Id
     return [
-        {"name": name, "in": "path", "required": True, "description": PATHS[name], "schema": schema}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": PATHS[name],
+            "schema": _plain(PATH_TYPES.get(name, usual)),
+        }
         for name in re.findall(r"\{(\w+)\}", path)
     ]
 

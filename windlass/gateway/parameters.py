@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, get_args
 
@@ -78,10 +78,14 @@ def version(query: Query) -> int | None:
 
 
 def status(query: Query) -> str | None:
-    given = query.get("status")
-    if given is None or given in STATUSES:
+    return choice(query, "status", STATUSES)
+
+
+def choice(query: Query, name: str, known: Sequence[str]) -> str | None:
+    given = query.get(name)
+    if given is None or given in known:
         return given
-    raise _wrong("status", f"expected one of {', '.join(STATUSES)}, found {quote(given)}")
+    raise _wrong(name, f"expected one of {', '.join(known)}, found {quote(given)}")
 
 
 def label(query: Query) -> tuple[str, str] | None:

@@ -19,6 +19,12 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 class PortTaken(WindlassError):
     """Somebody else listens there."""
 
+    def __init__(self, told: str, another: int) -> None:
+        """`told` says by whom; `another` is a port to try instead."""
+        super().__init__(f"{told}; stop it, or choose another port with --port {another}")
+        self.told = told
+        self.another = another
+
 
 class Holder(NamedTuple):
     pid: int
@@ -31,8 +37,7 @@ def taken(host: str, port: int, proc: Path = Path("/proc")) -> PortTaken:
     who = " and ".join(f"pid {holder.pid} ({holder.command})" for holder in them)
     another = port + 1 if port < 65535 else port - 1
     return PortTaken(
-        f"port {port} on {host} is taken by {who or 'a process that we may not look at'}; "
-        f"stop it, or choose another port with --port {another}"
+        f"port {port} on {host} is taken by {who or 'a process that we may not look at'}", another
     )
 
 

@@ -34,6 +34,10 @@ class Probes:
             shards_open=len(self.node.router.shards()),
             shards=self.node.settings.shards,
             journal="busy" if self.node.committer.tally.busy else "writable",
+            node=self.node.me.name,
+            cluster=self.node.settings.cluster_name,
+            members=len(self.node.membership.members),
+            lease="fresh" if self.node.membership.fresh else "stale",
         )
         if _wants_json(request):
             return answers.json(health, code)
@@ -53,6 +57,11 @@ class Probes:
             return "stopping", 503
         if not self.node.ready.is_set():
             return "starting", 503
+        membership = self.node.membership
+        if membership.me.state == "leaving":
+            return "draining", 503
+        if not membership.fresh:
+            return f"lease stale: no beat for {membership.beat_age_s:.1f} s", 503
         reason = self.node.committer.tally.busy
         return (f"journal busy: {reason}", 503) if reason else ("ready", 200)
 
@@ -64,6 +73,9 @@ def _told(health: Health) -> str:
         f"uptime {health.uptime_seconds:.0f} s\n"
         f"shards {health.shards_open} of {health.shards} open\n"
         f"journal {health.journal}\n"
+        f"node {health.node} of cluster {health.cluster}\n"
+        f"members {health.members}\n"
+        f"lease {health.lease}\n"
     )
 
 

@@ -350,6 +350,10 @@ class Health(Shape, kw_only=True):
     shards_open: int
     shards: int
     journal: Literal["writable", "busy"]
+    node: str  # its name
+    cluster: str
+    members: int  # of the cluster, alive, as this node knows it
+    lease: Literal["fresh", "stale"]  # stale: others may own its shards by now
 
 
 class Probe(Shape, kw_only=True):

@@ -25,7 +25,7 @@ from windlass.leases import postgres_statements as sql
 from windlass.leases.heart import beat_in_thread
 from windlass.leases.postgres_line import Line
 from windlass.leases.shared import name_taken
-from windlass.postgres import DatabaseUnusable, Place, migrate
+from windlass.postgres import DatabaseAway, DatabaseUnusable, Place, may_pass, migrate
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,9 @@ class PostgresLeases:
                 await cx.execute(sql.FOUND, *given, secrets.token_hex(32))
                 *kept, secret = await cx.fetchrow(sql.FOUNDED)
         except LeasesAway as error:
-            raise DatabaseUnusable(f"the database at {place} cannot be used: {error}") from error
+            cause = error.__cause__
+            unusable = DatabaseAway if cause is None or may_pass(cause) else DatabaseUnusable
+            raise unusable(f"the database at {place} cannot be used: {error}") from error
         finally:
             await line.close()
         _compare(place, cluster, ClusterSettings(*kept))

@@ -29,6 +29,9 @@ OPEN_MAX: Final = 1024  # greetings that wait for their second half
 OPEN_S: Final = 5.0
 NONCE_BYTES: Final = 16
 
+# Whoever was started before it was changed has the old one.
+RESTART: Final = "nodes read it in the database when they start: restart the one that was started first"
+
 Role = Literal["dialer", "acceptor"]
 
 
@@ -113,7 +116,7 @@ class Keyring:
         """Raises Unproven."""
         expected = self.prove(role, dialer=dialer, acceptor=acceptor)
         if not hmac.compare_digest(expected.encode(), proof.encode(errors="replace")):
-            raise Unproven("the other side has another secret; start every node with the same one")
+            raise Unproven(f"the other side has another secret; {RESTART}")
 
     def challenge(self, hello: str, *, me: NodeId, level: int) -> tuple[str, str]:
         """For the acceptor: its hello, and its proof. Raises Unproven if that is no hello."""

@@ -23,6 +23,7 @@ from windlass.peers.tasks import Tasks
 from windlass.wire.messages import Answer, Notice, Request
 
 IDLE_S: Final = 1.0  # between two signs of life; after three times as long without one a link is dropped
+KNOCKED_MAX: Final = 1000
 FLUSH_S: Final = 0.2  # for what waits to be written when we close
 
 
@@ -48,6 +49,7 @@ class Switchboard:
         self._idle_s = idle_s
         self._me: Member | None = None
         self._contacts: dict[NodeId, Contact] = {}
+        self._knocked: set[NodeId] = set()  # who wanted a link before we knew of it
         self._closed = False
         self._tasks.start(self._watch())
 
@@ -66,7 +68,9 @@ class Switchboard:
             if node in self._contacts:
                 self._contacts[node].member = member
             elif node != me.id:
-                self._contacts[node] = Contact(me.id, member, self._means, self._shared)
+                expected = node in self._knocked
+                self._contacts[node] = Contact(me.id, member, self._means, self._shared, expected=expected)
+        self._knocked -= self._contacts.keys()
 
     async def call(self, to: NodeId, request: Request, *, timeout_s: float) -> Answer:
         link = self._link(to)
@@ -128,6 +132,8 @@ class Switchboard:
         if theirs.to != self._me.id:
             raise Unwanted(f"this is node {self._me.id}, not {theirs.to}")
         if theirs.id not in self._contacts:
+            if len(self._knocked) < KNOCKED_MAX:
+                self._knocked.add(theirs.id)
             raise Unwanted(f"node {theirs.id} is not known here, or not yet")
         return theirs.id, handshake.common_level(theirs, ours)
 

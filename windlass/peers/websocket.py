@@ -22,7 +22,7 @@ import aiohttp
 from aiohttp import WSMsgType, web
 
 from windlass.peers import Host
-from windlass.peers.handshake import Hopeless, NoCommonLevel, NotReady, Rejected, Unproven, Unwanted
+from windlass.peers.handshake import RESTART, Hopeless, NoCommonLevel, NotReady, Rejected, Unproven, Unwanted
 from windlass.peers.link import Broken, Malformed, Pipe
 from windlass.peers.switchboard import IDLE_S, Switchboard
 
@@ -104,8 +104,8 @@ class ClientSocket(aiohttp.ClientWebSocketResponse):
         """End it without a goodbye, which might wait for a reply for long."""
         connection = self._response.connection
         transport = None if connection is None else connection.transport
-        self._response.close()
         _abort(transport)
+        self._response.close()
 
 
 class SocketPipe:
@@ -183,9 +183,7 @@ def _refusal(status: int, text: str, headers: dict[str, str] | None = None) -> w
 def _rejection(status: int) -> Rejected:
     match status:
         case 401:
-            return Unproven(
-                "the other side finds that we have another secret; start every node with the same one"
-            )
+            return Unproven(f"the other side finds that we have another secret; {RESTART}")
         case 409 | 503:
             return Rejected("the other side does not know us yet, or is not ready")
         case 426:

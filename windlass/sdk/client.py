@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
 from windlass.core.names import RunId, run_id
+from windlass.core.strategies import BY_TYPE, run_prefix
 from windlass.core.task import Json
 from windlass.sdk.sse import Event, read_events
 
@@ -345,8 +346,12 @@ class Client:
         raise _error(answer, content if isinstance(content, dict) else {}, self.url)
 
 
-def new_run_id() -> RunId:
-    return run_id(time.time(), secrets.randbits(48))
+def new_run_id(workflow: str = "") -> RunId:
+    """An id for a run that nobody else has.
+
+    It begins as the strategy by-type wants it for runs of this workflow; for all others that is no matter.
+    """
+    return run_id(time.time(), secrets.randbits(48), run_prefix(BY_TYPE, workflow))
 
 
 def _error(answer: http.client.HTTPResponse, content: dict[str, Json], url: str) -> WindlassError:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from windlass.core import document
+from windlass.core.cluster import NodeId
 from windlass.core.definition import Definition
 from windlass.core.events import (
     AttemptFailed,
@@ -33,7 +34,8 @@ class Violation(AssertionError):
 class Auditor:
     """Reads every commit as it is kept, and believes nobody."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_dead: Callable[[NodeId], bool] = lambda _: False) -> None:
+        self._is_dead = is_dead  # whether the others have declared this life of a node dead
         self._definitions: dict[int, Definition] = {}  # by version of the one workflow
         self._epochs: dict[int, int] = defaultdict(int)
         self._seqs: dict[Key, int] = defaultdict(int)
@@ -41,7 +43,7 @@ class Auditor:
         self._ended_steps: set[tuple[Key, StepId]] = set()
         self._queued: set[tuple[Key, StepId, Attempt]] = set()
         self._writers: dict[tuple[int, int], str] = {}  # by shard and epoch
-        self._running: set[tuple[Key, StepId, Attempt]] = set()  # in some worker, right now
+        self._running: dict[tuple[Key, StepId, Attempt], list[NodeId]] = defaultdict(list)  # where, right now
         self.poisoned: set[tuple[Key, StepId, Attempt]] = set()  # results that no store can keep
         self.commits = 0
         self.events = 0
@@ -71,19 +73,25 @@ class Auditor:
                     assert isinstance(event, RunEvent)
                     self._check(fact.key, event)
 
-    def started(self, key: Key, step: StepId, attempt: Attempt) -> None:
-        """A worker was handed this attempt."""
+    def started(self, key: Key, step: StepId, attempt: Attempt, node: NodeId) -> None:
+        """A worker of this node was handed the attempt."""
+        if self._is_dead(node):
+            raise Violation(f"{node} had been declared dead and started {key.id}/{step}")
         if (key, step, attempt) not in self._queued:
             raise Violation(f"{key.id}/{step} attempt {attempt} was started before that was kept")
         if (key, step) in self._ended_steps:
             raise Violation(f"{key.id}/{step} had ended and was started again")
-        if (key, step, attempt) in self._running:
-            raise Violation(f"{key.id}/{step} attempt {attempt} runs on two workers at once")
-        self._running.add((key, step, attempt))
+        # What a node does that was declared dead, and does not know it yet, cannot be stopped; and who held an
+        # attempt may have been on its way into the journal. It starts nothing, and ends all when it hears of it.
+        runs_on = [other for other in self._running[key, step, attempt] if not self._is_dead(other)]
+        if runs_on:
+            raise Violation(f"{key.id}/{step} attempt {attempt} runs on {runs_on} and on {node} at once")
+        self._running[key, step, attempt].append(node)
 
-    def stopped(self, key: Key, step: StepId, attempt: Attempt) -> None:
-        """A worker is done with this attempt, or dead."""
-        self._running.discard((key, step, attempt))
+    def stopped(self, key: Key, step: StepId, attempt: Attempt, node: NodeId) -> None:
+        """A worker of this node is done with the attempt, or dead."""
+        if node in self._running[key, step, attempt]:
+            self._running[key, step, attempt].remove(node)
 
     def seq(self, key: Key) -> int:
         return self._seqs[key]
@@ -150,7 +158,7 @@ class Auditor:
 
     async def finished(self, disk: Store, shard_of: dict[Key, int], acknowledged: set[Key]) -> None:
         """After the calm: everything acknowledged has ended, and the rows say so too."""
-        for key in acknowledged:
+        for key in sorted(acknowledged):
             run = self._runs[key]
             row = await disk.run(shard_of[key], key)
             if run.ended is None:

@@ -26,28 +26,26 @@ class FaultyLeases:
         self._faults = faults
         self._reach = reach
 
-    async def _ask(self, work: Awaitable[T]) -> T:
+    async def _ask(self, work: Callable[[], Awaitable[T]]) -> T:
         """Like a statement on its way: once sent it is carried out, whatever becomes of the sender."""
         return await asyncio.shield(outside(self._carry_out(work)))
 
-    async def _carry_out(self, work: Awaitable[T]) -> T:
+    async def _carry_out(self, work: Callable[[], Awaitable[T]]) -> T:
         faults = self._faults
         await asyncio.sleep(faults.chance.uniform(0.0005, 0.005))
         if not self._reach() or faults.strikes("lease_lost_before"):
-            if asyncio.iscoroutine(work):
-                work.close()
             await asyncio.sleep(faults.chance.uniform(0.0, AWAY_S))
             raise LeasesAway("no answer, and nothing was done")
-        answer = await work
+        answer = await work()
         if faults.strikes("lease_lost_after"):
             raise LeasesAway("no answer, but it was done")
         return answer
 
     async def join(self, member: Member, *, sure: NodeId | None = None) -> View:
-        return await self._ask(self._leases.join(member, sure=sure))
+        return await self._ask(lambda: self._leases.join(member, sure=sure))
 
     async def beat(self, load: Load) -> View:
-        return await self._ask(self._leases.beat(load))
+        return await self._ask(lambda: self._leases.beat(load))
 
     async def beating(
         self, every_s: float, load: Callable[[], Load], hear: Callable[[float, View], None]
@@ -55,44 +53,44 @@ class FaultyLeases:
         await beat_in_loop(self.beat, every_s, load, hear)
 
     async def look(self) -> View:
-        return await self._ask(self._leases.look())
+        return await self._ask(lambda: self._leases.look())
 
     async def renew(self, shards: Mapping[int, int]) -> dict[int, int]:
-        return await self._ask(self._leases.renew(shards))
+        return await self._ask(lambda: self._leases.renew(shards))
 
     async def bury(self, dead: NodeId, *, beat: int, heirs: Mapping[int, NodeId], reason: str) -> bool:
-        return await self._ask(self._leases.bury(dead, beat=beat, heirs=heirs, reason=reason))
+        return await self._ask(lambda: self._leases.bury(dead, beat=beat, heirs=heirs, reason=reason))
 
     async def take(self, shards: Mapping[int, NodeId]) -> dict[int, Holding]:
-        return await self._ask(self._leases.take(shards))
+        return await self._ask(lambda: self._leases.take(shards))
 
     async def give(
         self, shard: int, *, epoch: int, to: NodeId, reason: str, started_at: float = 0.0
     ) -> int | None:
         return await self._ask(
-            self._leases.give(shard, epoch=epoch, to=to, reason=reason, started_at=started_at)
+            lambda: self._leases.give(shard, epoch=epoch, to=to, reason=reason, started_at=started_at)
         )
 
     async def propose(self, plan: Plan) -> bool:
-        return await self._ask(self._leases.propose(plan))
+        return await self._ask(lambda: self._leases.propose(plan))
 
     async def withdraw(self, node: NodeId) -> bool:
-        return await self._ask(self._leases.withdraw(node))
+        return await self._ask(lambda: self._leases.withdraw(node))
 
     async def leave(self) -> None:
-        await self._ask(self._leases.leave())
+        await self._ask(lambda: self._leases.leave())
 
     async def note(self, event: ClusterEvent) -> None:
-        await self._ask(self._leases.note(event))
+        await self._ask(lambda: self._leases.note(event))
 
     async def events(self, *, before: int | None, limit: int, type: str | None = None) -> list[ClusterEvent]:
-        return await self._ask(self._leases.events(before=before, limit=limit, type=type))
+        return await self._ask(lambda: self._leases.events(before=before, limit=limit, type=type))
 
     async def census(self) -> Census:
-        return await self._ask(self._leases.census())
+        return await self._ask(lambda: self._leases.census())
 
     async def entities(self, shard: int, limit: int) -> Sequence[Key]:
-        return await self._ask(self._leases.entities(shard, limit))
+        return await self._ask(lambda: self._leases.entities(shard, limit))
 
     async def close(self) -> None:
         pass

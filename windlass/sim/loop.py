@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import heapq
 import random
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+CANCELLED_MAX: Final = 500  # timers that were cancelled and are still kept
 
 
 class Deadlock(AssertionError):
@@ -24,10 +28,10 @@ class Process:
 
     def __init__(self) -> None:
         self.frozen = False
-        self._waiting: list[tuple[Handle, Callable[..., object], tuple[Any, ...], contextvars.Context]] = []
+        self._waiting: list[asyncio.Handle] = []
 
-    def hold(self, handle: Handle, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
-        self._waiting.append((handle, callback, args, contextvars.copy_context()))
+    def hold(self, handle: asyncio.Handle) -> None:
+        self._waiting.append(handle)
 
     def freeze(self) -> None:
         self.frozen = True
@@ -36,80 +40,99 @@ class Process:
         self.frozen = False
         waiting, self._waiting = self._waiting, []
         loop = asyncio.get_running_loop()
-        for handle, callback, args, context in waiting:
-            if not handle[0].cancelled():
-                loop.call_soon(callback, *args, context=context)
+        assert isinstance(loop, SimLoop)
+        # The very handles that were held: whoever cancels one before it has run is heeded.
+        loop.resume(waiting)
 
 
 PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("process", default=None)
-Handle = list[asyncio.Handle]  # of one
 
 
-class _Idle:
-    """A selector with nothing to select: waiting only moves the clock."""
+class _Task(asyncio.Task[T]):
+    """A task that is found in the same place of a set whenever its seed is played."""
 
-    def __init__(self, loop: SimLoop) -> None:
-        self.loop = loop
+    def __init__(self, coro: Coroutine[Any, Any, T], *, number: int, **kwargs: Any) -> None:
+        self._number = number  # first: the base class hashes it
+        super().__init__(coro, **kwargs)
 
-    def select(
-        self, timeout: float | None
-    ) -> list[Any]:  # Any: the base loop's own events, of which there are none
-        if timeout is None:
-            raise Deadlock("every task waits and no timer is set")
-        self.loop.now += timeout
-        return []
-
-    def close(self) -> None:
-        pass
+    def __hash__(self) -> int:
+        return self._number
 
 
 class SimLoop(asyncio.BaseEventLoop):
+    # Of the base class, whose `_run_once` is replaced here: there is nothing to select, and waiting only
+    # moves the clock.
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
+    _timer_cancelled_count: int
+
     def __init__(self, seed: int) -> None:
         super().__init__()
         self.now = 0.0
         self.random = random.Random(seed)
-        self._selector = _Idle(self)
         self.set_exception_handler(self._note)
+        self.set_task_factory(self._start)
         self.noted: list[dict[str, Any]] = []  # what nobody awaited; Any: asyncio's own context
+        self._tasks_made = 0
 
     def time(self) -> float:
         return self.now
+
+    def resume(self, handles: Iterable[asyncio.Handle]) -> None:
+        """Have these run, in their order, unless they are cancelled first."""
+        self._ready.extend(handles)
 
     # Any: whatever asyncio calls back with.
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        context = contextvars.copy_context() if context is None else context
-        process = context.get(PROCESS)
-        if process is None:
-            return super().call_soon(callback, *args, context=context)
-        cell: Handle = []
-        handle = super().call_soon(_unless_frozen, process, cell, callback, args, context=context)
-        cell.append(handle)
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
         return handle
 
-    def call_at(  # type: ignore[override]
-        self,
-        when: float,
-        callback: Callable[..., Any],
-        *args: Any,
-        context: contextvars.Context | None = None,
-    ) -> asyncio.TimerHandle:
-        context = contextvars.copy_context() if context is None else context
-        process = context.get(PROCESS)
-        if process is None:
-            return super().call_at(when, callback, *args, context=context)
-        cell: Handle = []
-        handle = super().call_at(when, _unless_frozen, process, cell, callback, args, context=context)
-        cell.append(handle)
-        return handle
+    def _run_once(self) -> None:
+        ready, scheduled = self._ready, self._scheduled
+        if self._timer_cancelled_count > CANCELLED_MAX:
+            self._forget_cancelled()
+        if not ready:
+            self.now = self._next_time()
+        while scheduled and scheduled[0]._when <= self.now:  # type: ignore[attr-defined]
+            timer = heapq.heappop(scheduled)
+            timer._scheduled = False  # type: ignore[attr-defined]
+            ready.append(timer)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if handle._cancelled:
+                continue
+            process = handle._context.get(PROCESS)  # type: ignore[attr-defined]
+            if process is not None and process.frozen:
+                process.hold(handle)
+            else:
+                handle._run()
+
+    def _next_time(self) -> float:
+        scheduled = self._scheduled
+        while scheduled and scheduled[0]._cancelled:
+            self._timer_cancelled_count -= 1
+            heapq.heappop(scheduled)._scheduled = False  # type: ignore[attr-defined]
+        if not scheduled:
+            raise Deadlock("every task waits and no timer is set")
+        return max(self.now, scheduled[0].when())
+
+    def _forget_cancelled(self) -> None:
+        for timer in self._scheduled:
+            timer._scheduled = not timer._cancelled  # type: ignore[attr-defined]
+        self._scheduled[:] = [timer for timer in self._scheduled if not timer._cancelled]
+        heapq.heapify(self._scheduled)
+        self._timer_cancelled_count = 0
+
+    def _start(self, _: asyncio.AbstractEventLoop, coro: Any, **kwargs: Any) -> _Task[Any]:
+        self._tasks_made += 1
+        return _Task(coro, number=self._tasks_made, loop=self, **kwargs)
 
     def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.noted.append(context)
-
-    def _process_events(self, event_list: list[Any]) -> None:
-        pass
 
     def _write_to_self(self) -> None:
         raise AssertionError("a thread woke the simulated loop")
@@ -119,15 +142,6 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         raise AssertionError("threads do not exist in a simulation")
-
-
-def _unless_frozen(
-    process: Process, handle: Handle, callback: Callable[..., object], args: tuple[Any, ...]
-) -> None:
-    if process.frozen:
-        process.hold(handle, callback, args)
-    else:
-        callback(*args)
 
 
 def outside(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

@@ -79,8 +79,10 @@ class SimNetwork:
         self.thaw(a)
 
     def freeze(self, a: str) -> None:
-        """Connections are taken, and nothing is read or written until it thaws. Its own code still runs here:
-        stop that, too (see `sim.loop.Process`), for a process that stands still."""
+        """Connections are taken, and nothing is read or written until it thaws.
+
+        Only its network stands still here; its code does with its `sim.loop.Process`.
+        """
         self._weather.frozen.add(self._place(a))
         self._change()
 

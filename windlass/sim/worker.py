@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from windlass.core.cluster import NodeId
 from windlass.core.errors import Unavailable, Unknown
 from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Failure, Outcome, Success, Task, TaskName
@@ -16,9 +17,9 @@ SLOTS = 6
 
 
 class Witness(Protocol):
-    def handed_out(self, task: Task) -> None: ...
+    def handed_out(self, task: Task, node: NodeId) -> None: ...
 
-    def let_go(self, task: Task) -> None: ...
+    def let_go(self, task: Task, node: NodeId) -> None: ...
 
     def poisoned(self, task: Task) -> None: ...
 
@@ -43,9 +44,10 @@ class SimWorker:
         return SLOTS - len(self._running) if self._alive else 0
 
     def start(self, task: Task) -> None:
-        self._witness.handed_out(task)
+        node = self._node.me.id
+        self._witness.handed_out(task, node)
         working = self._running[task.name] = asyncio.ensure_future(self._work(task))
-        working.add_done_callback(lambda _: self._witness.let_go(task))
+        working.add_done_callback(lambda _: self._witness.let_go(task, node))
 
     def stop(self, name: TaskName) -> None:
         running = self._running.pop(name, None)
@@ -82,7 +84,7 @@ class SimWorker:
     def _give_up(self, task: Task) -> None:
         """The node sees the connection close; what was held is lost."""
         self._alive = False
-        self._witness.let_go(task)
+        self._witness.let_go(task, self._node.me.id)
         for name, other in list(self._running.items()):
             if name != task.name:
                 other.cancel()

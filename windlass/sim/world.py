@@ -58,10 +58,10 @@ class World:
         self.loop = loop
         self.chance = loop.random
         self.faults = Faults(self.chance) if nodes == 1 else in_a_cluster(self.chance)
-        self.auditor = Auditor()
         self.disk = MemoryStore()
         self.shards = SHARDS if nodes == 1 else CLUSTER_SHARDS
         self.leases = MemoryLeases(self.disk, self.shards, clock=self.now)
+        self.auditor = Auditor(is_dead=self._is_dead)
         self.network = SimNetwork(random.Random(self.chance.random()), strikes=self.faults.strikes)
         self.database_away = False
         self.homes = [Home(self, f"n{i}") for i in range(nodes)]
@@ -116,12 +116,12 @@ class World:
     def kept(self, writer: NodeId, groups: list[Group]) -> None:
         self._guarded(lambda: self.auditor.kept(writer, groups))
 
-    def handed_out(self, task: Task) -> None:
+    def handed_out(self, task: Task, node: NodeId) -> None:
         self.report.tasks += 1
-        self._guarded(lambda: self.auditor.started(run_key(task.run), task.step, task.attempt))
+        self._guarded(lambda: self.auditor.started(run_key(task.run), task.step, task.attempt, node))
 
-    def let_go(self, task: Task) -> None:
-        self.auditor.stopped(run_key(task.run), task.step, task.attempt)
+    def let_go(self, task: Task, node: NodeId) -> None:
+        self.auditor.stopped(run_key(task.run), task.step, task.attempt, node)
 
     def poisoned(self, task: Task) -> None:
         self.auditor.poisoned.add((run_key(task.run), task.step, task.attempt))
@@ -158,7 +158,7 @@ class World:
         await asyncio.sleep(max(0.0, FAULTS_S - self.loop.time()))
         self._calm()
         if self.forgotten:  # somebody resumed them, and then that never happened
-            for key in [key for key in self.acknowledged if self.auditor.status(key) == "paused"]:
+            for key in [key for key in sorted(self.acknowledged) if self.auditor.status(key) == "paused"]:
                 await self._insist(key, ResumeRun(id="once more", at=self.now()), refusable=True)
         deadline = self.loop.time() + CALM_S
         while self.loop.time() < deadline:
@@ -275,6 +275,9 @@ class World:
 
     # The checks.
 
+    def _is_dead(self, node: NodeId) -> bool:
+        return node in self.leases.members and not self.leases.alive(node)
+
     def _check_that_all_is_in_order(self) -> None:
         """When all is calm every node has its share, and knows it."""
         for home in self.homes:
@@ -287,7 +290,7 @@ class World:
             if max(shares) - min(shares) >= node.settings.cluster.threshold:
                 raise Violation(f"the shards are not spread: {shares}")
             if node.dispatcher.held or node.dispatcher.waiting:
-                raise Violation(f"{home.name} still has tasks of runs that have ended")
+                raise Violation(f"{home.name} still has tasks of runs that have ended: {node.dispatcher.here()} {list(node.dispatcher._entries)}")
 
     def _guarded(self, check: object) -> None:
         assert callable(check)

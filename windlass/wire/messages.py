@@ -54,6 +54,13 @@ class Offer(Message, tag="Offer", frozen=True):
     task: bytes  # JSON
 
 
+class AreWanted(Message, tag="AreWanted", frozen=True):
+    """My workers have these tasks of a shard you own: shall they go on?"""
+
+    shard: int
+    names: tuple[TaskName, ...]
+
+
 class LookOutside(Message, tag="LookOutside", frozen=True):
     """What do the tasks of this run wait for?"""
 
@@ -74,7 +81,7 @@ class Relay(Message, tag="Relay", frozen=True):
     timeout_s: float
 
 
-Request = Ask | WhoHolds | Offer | LookOutside | IsQuiet | Relay
+Request = Ask | WhoHolds | Offer | AreWanted | LookOutside | IsQuiet | Relay
 
 
 # Answers.
@@ -116,6 +123,13 @@ class Declined(Message, tag="Declined", frozen=True):
     stale: bool = False  # a newer owner has spoken
 
 
+class Unwanted(Message, tag="Unwanted", frozen=True):
+    """Of the tasks you asked about: nobody waits for these."""
+
+    epoch: int
+    names: tuple[TaskName, ...] = ()
+
+
 class LooksLike(Message, tag="LooksLike", frozen=True):
     outside: Outside
 
@@ -134,7 +148,7 @@ class Unrelayed(Message, tag="Unrelayed", frozen=True):
     sent: bool  # it may have been done
 
 
-Answer = Replied | Failed | Held | Taken | Declined | LooksLike | Quiet | Relayed | Unrelayed
+Answer = Replied | Failed | Held | Taken | Declined | Unwanted | LooksLike | Quiet | Relayed | Unrelayed
 
 
 # Notices.
