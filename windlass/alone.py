@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from windlass.core.cluster import Member
+from windlass.core.cluster import Load, Member
 from windlass.engine.node import Node, NodeSettings, new_id
 from windlass.journal import Store
 from windlass.leases.local import LocalLeases
@@ -20,6 +20,7 @@ def lone_node(
     chance: random.Random,
     address: str = "",
     version: str = "",
+    probe: Callable[[], Load] = Load,
 ) -> Node:
     return Node(
         store,
@@ -29,4 +30,5 @@ def lone_node(
         member=Member(id=new_id(), name="local", address=address, version=version),
         wall=wall,
         chance=chance,
+        probe=probe,
     )

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from windlass import __version__
 from windlass.alone import lone_node
 from windlass.config import Config
 from windlass.core.log import Bounds
@@ -30,6 +31,7 @@ from windlass.engine.surroundings import Settings
 from windlass.gateway.http import make_app, serve_http
 from windlass.journal import Store, StoreError
 from windlass.journal.sqlite import SqliteStore
+from windlass.load import Probe
 from windlass.process import (
     CannotStart,
     either,
@@ -86,6 +88,8 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
                 wall=time.time,
                 chance=random.Random(),
                 address=f"{config.host}:{config.port}",
+                version=__version__,
+                probe=Probe(refuse_memory=float("inf")),  # nobody else could take the runs it refused
             )
             holding = group.create_task(node.serve(), name="node")
             async with _worker(config, environ, node) as worker, _door(config, node) as url:

@@ -310,7 +310,7 @@ def test_at_most_five_shards_move_at_once_and_only_differences_of_three_are_leve
         await many.settle(25.0)
         assert many.shares() == {"a": 21, "b": 19}, "a difference of two is left alone"
         await hand(theirs[1:2])
-        await many.settle(0.1)
+        await many.settle(0.6)
         assert many.shares() == {"a": 22, "b": 18}
         await many.settle(11.0)
         assert many.shares() == {"a": 20, "b": 20}, "drift is looked for every 10 s"

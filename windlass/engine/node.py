@@ -167,20 +167,28 @@ class Node:
         try:
             async with asyncio.TaskGroup() as group:
                 self.tenure.group = self.tending.group = group
-                group.create_task(self.committer.serve(), name="committer")
-                group.create_task(self.logbook.serve(), name="logbook")
-                await self._join()
-                group.create_task(self._beat(), name="beats")
-                group.create_task(self.tending.serve(), name="tending")
-                group.create_task(self.runs.serve(), name="following runs")
-                group.create_task(self.prints.serve(), name="following logs")
-                group.create_task(self._every(self.settings.sweep_every_s, self._sweep), name="sweeper")
-                group.create_task(self._every(self.settings.purge_every_s, self.purge), name="purger")
-                group.create_task(self._every(self.settings.cluster.audit_s, self._audit), name="auditor")
+                try:
+                    await self._work(group)
+                finally:  # what the links tell from now on begins nothing
+                    self.tenure.group = self.tending.group = None
         finally:
             self.abroad.close()
             self.timers.close()
             await self.peers.close()
+
+    async def _work(self, group: asyncio.TaskGroup) -> None:
+        settings = self.settings
+        group.create_task(self.committer.serve(), name="committer")
+        group.create_task(self.logbook.serve(), name="logbook")
+        await self._join()
+        group.create_task(self._beat(), name="beats")
+        group.create_task(self.tending.serve(), name="tending")
+        group.create_task(self.runs.serve(), name="following runs")
+        group.create_task(self.prints.serve(), name="following logs")
+        group.create_task(self._every(settings.sweep_every_s, self._sweep), name="sweeper")
+        group.create_task(self._every(settings.purge_every_s, self.purge), name="purger")
+        group.create_task(self._every(settings.cluster.audit_s, self._audit), name="auditor")
+        await asyncio.Event().wait()
 
     async def drain(self) -> None:
         """Hand everything over; returns when nothing is ours any more, or nobody is there to take it."""

@@ -125,9 +125,12 @@ class Cluster:
     async def drain(self, request: web.Request) -> web.Response:
         """Let a node hand over everything it owns, whichever node is asked."""
         name = request.match_info["node"]
-        member = self._living(await self.node.leases.look(), name)
+        view = await self.node.leases.look()
+        member = self._living(view, name)
         if member.state != "up":
             raise Refused(f"{name} is {member.state} already")
+        if not any(m.engine and m.state == "up" for m in view.members.values() if m.id != member.id):
+            raise Refused(f"there is no other node that could take what {name} has: start one first")
         try:
             withdrawn = await self.node.leases.withdraw(member.id)
         except LeasesAway as error:

@@ -85,11 +85,7 @@ class LocalLeases:
         return True
 
     async def withdraw(self, node: NodeId) -> bool:
-        if self._member is None or self._member.id != node or self._member.state != "up":
-            return False
-        self._member = replace(self._member, state="leaving")
-        await self._tell("leaving", "it is to stop")
-        return True
+        return False  # there is nobody to hand anything to
 
     async def leave(self) -> None:
         if self._member is not None:
