@@ -429,11 +429,21 @@ def test_a_drain_without_an_answer_may_have_happened(monkeypatch: pytest.MonkeyP
     async def away(node: object) -> bool:
         raise LeasesAway("the database does not answer")
 
-    async def scene(home: House) -> None:
-        monkeypatch.setattr(home.node.leases, "withdraw", away)
-        answer = await home.ask("POST", f"{API}/nodes/local/drain", {})
+    async def scene(here: Town) -> None:
+        n1 = here.homes["n1"]
+        monkeypatch.setattr(n1.node.leases, "withdraw", away)
+        answer = await n1.ask("POST", f"{API}/nodes/n2/drain", {})
         assert answer.status == 504
-        assert "local may be leaving now" in answer.json["message"]
+        assert "n2 may be leaving now" in answer.json["message"]
+
+    together(scene)
+
+
+def test_a_node_that_is_alone_has_nobody_to_hand_over_to() -> None:
+    async def scene(home: House) -> None:
+        answer = await home.ask("POST", f"{API}/nodes/local/drain", {})
+        assert answer.status == 409
+        assert "start one first" in answer.json["message"]
 
     alone(scene)
 
