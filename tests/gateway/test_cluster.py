@@ -76,7 +76,7 @@ async def counted(home: House, name: str) -> dict[tuple[str, ...], float]:
 # All nodes alike.
 
 
-@pytest.mark.accepts("S0.33", "S0.34")
+@pytest.mark.accepts("S0.8", "S0.33", "S0.34")
 def test_every_node_tells_the_same_of_shards_and_that_is_what_the_database_holds() -> None:
     async def scene(here: Town) -> None:
         await furnish(here)
