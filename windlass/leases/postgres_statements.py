@@ -67,8 +67,8 @@ EVENTS: Final = """
     WHERE ($1::bigint IS NULL OR number < $1) AND ($2::text IS NULL OR type = $2)
     ORDER BY number DESC LIMIT $3"""
 
-# Whoever is at the front of the queue that the given one stands in, and has been for so long. Others may wait
-# for the same: they are not to blame. They are all found before the first is ended: as a mere condition, the
+# Whoever is at the front of the queue that the given one stands in, for so long, and waits for its client: who
+# is at work gets done by itself. Others may wait for the same: they are not to blame. They are all found before the first is ended: as a mere condition, the
 # planner would be free to end everybody first, and to ask afterwards whether they were in the way.
 END_BLOCKERS: Final = """
     WITH RECURSIVE ahead(pid) AS (
@@ -78,7 +78,8 @@ END_BLOCKERS: Final = """
       SELECT a.pid, a.application_name, extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS age_s
       FROM ahead JOIN pg_stat_activity a USING (pid)
       WHERE a.usename = current_user AND a.xact_start < clock_timestamp() - make_interval(secs => $2)
-        AND a.pid NOT IN ($1, pg_backend_pid()) AND cardinality(pg_blocking_pids(a.pid)) = 0)
+        AND a.pid NOT IN ($1, pg_backend_pid()) AND cardinality(pg_blocking_pids(a.pid)) = 0
+        AND (a.state LIKE 'idle in transaction%' OR a.wait_event_type = 'Client'))
     SELECT pid, application_name, age_s, pg_terminate_backend(pid) AS ended FROM to_blame"""
 
 _members: Final = msgspec.json.Decoder(list[tuple[Member, State, int, Load]])
