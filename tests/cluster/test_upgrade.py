@@ -68,6 +68,7 @@ def node(
         sys.stderr.write((folder / f"{name}.log").read_text())
         raise
     finally:
+        client.close()
         process.kill()
         process.wait()
 
