@@ -121,6 +121,8 @@ class Tenure:
                     await shard.open()
                     self.logbook.reopened(number)
                     self._note(number, epoch, me, shard)
+                    if number in self._moving:  # it was being opened anew when it was to be stopped
+                        shard.stop()
                     self.router.opened(shard)
                     self.on_open()
                     await shard.serve()
