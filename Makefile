@@ -26,7 +26,7 @@ ENV_READY := .venv/windlass-env
 UV_READY := .tools/windlass-uv
 
 .DEFAULT_GOAL := help
-.PHONY: help env up test demo check sim bench seed-runs load acceptance wheel lock clean FORCE
+.PHONY: help env up cluster test demo check sim bench seed-runs load acceptance wheel lock clean FORCE
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -36,6 +36,9 @@ env: $(ENV_READY) ## make .venv with everything pinned (does nothing when it is 
 
 up: env ## start the engine with the example workflows at 127.0.0.1:8080
 	@exec $(BIN)/windlass up --examples
+
+cluster: env ## start PostgreSQL and three nodes at 127.0.0.1:2551 to 2553, to kill -9 one of them
+	@exec $(BIN)/python -m windlass.local_cluster
 
 test: env ## prove everything: format, lint, types, then all tests
 	$(lint)

@@ -52,7 +52,7 @@ class Ceiling:
         self._waiting: list[tuple[Call, asyncio.Future[None]]] = []
         self._wake = asyncio.Event()
         self._chance = random.Random(1)
-        self._bodies = _bodies()
+        self._bodies = bodies()
         self.commits = 0
 
     async def start(self) -> None:
@@ -208,7 +208,7 @@ def _insert(cx: sqlite3.Connection, sql: str, width: int, values: list[Any], tai
             start += size * width
 
 
-def _bodies() -> dict[str, str]:
+def bodies() -> dict[str, str]:
     """The events of a one-step run, as the engine would write them."""
     at, step, attempt = time.time(), StepId("only"), Attempt(1)
     workflow = WorkflowId("one-step")

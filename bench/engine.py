@@ -26,7 +26,7 @@ from windlass.core.task import Json
 from windlass.engine.followers import Follower, Followers, Gap, News
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.surroundings import Settings
-from windlass.journal import Document
+from windlass.journal import Document, Store
 from windlass.journal.sqlite import SqliteStore
 from windlass.worker.builtin import builtin_worker
 
@@ -106,7 +106,13 @@ class Engine:
 async def engine(data: Path, config: Config = USUAL) -> AsyncIterator[Engine]:
     """An engine that is ready, on the journal in that folder, which is made if need be."""
     await asyncio.to_thread(data.mkdir, exist_ok=True)
-    store = await SqliteStore.open(data / JOURNAL)
+    async with engine_on(await SqliteStore.open(data / JOURNAL), data, config) as here:
+        yield here
+
+
+@asynccontextmanager
+async def engine_on(store: Store, data: Path, config: Config = USUAL) -> AsyncIterator[Engine]:
+    """The same on a journal that is open, and is closed with it; steps work in that folder."""
     node = lone_node(store, _settings(config), wall=time.time, chance=random.Random(1))
     serving = asyncio.create_task(node.serve())
     ident = WorkerId("local")

@@ -21,6 +21,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -69,6 +70,7 @@ log = logging.getLogger("windlass.serve.node")
 
 AGAIN_S: Final = 0.5
 AGAIN_MAX_S: Final = 5.0
+TELL_S: Final = 30.0  # between two lines that say the same
 DRAIN_S: Final = 30.0
 LINGER_S: Final = 0.5
 LEAVE_S: Final = 3.0
@@ -109,16 +111,17 @@ async def _serve(config: NodeConfig, environ: Mapping[str, str], welcome: Welcom
         async with contextlib.AsyncExitStack() as stack:
             door = Door(await _listening(config))
             stack.push_async_callback(door.close)
+            address = config.address(door.port)
+            data = _folder(config, address)
             await door.open(_waiting_room())
             opened = await _when_there(stop, partial(_open, stack, place, config, strategy))
             if opened is None:
                 return
             store, leases = opened
-            address = config.address(door.port)
             node, accept = _node(config, strategy, store, leases, address)
             async with asyncio.TaskGroup() as group:
                 holding = group.create_task(node.serve(), name="node")
-                async with _worker(config, environ, node) as worker:
+                async with _worker(config, environ, node, data) as worker:
                     gateway = GATEWAY in config.roles
                     await door.open(make_app(node, accept=accept, gateway=gateway, anybody=config.insecure))
                     await either(node.ready, stop)
@@ -214,6 +217,19 @@ async def _listening(config: NodeConfig) -> socket.socket:
         raise CannotStart(f"cannot listen on {here}: {error.strerror}; {advice}") from None
 
 
+def _folder(config: NodeConfig, address: str) -> Path | None:
+    """Where steps will work, for us alone; None if there will be no worker."""
+    if config.slots == 0 or ENGINE not in config.roles:
+        return None
+    folder = config.folder(config.called(address))
+    try:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        advice = "name another folder with --data"
+        raise CannotStart(f"the data folder {folder} cannot be made: {error.strerror}; {advice}") from None
+    return folder.resolve()
+
+
 def _waiting_room() -> web.Application:
     """While the database is away: alive, and not ready."""
 
@@ -233,12 +249,14 @@ async def _when_there(
     stop: asyncio.Event, work: Callable[[], Coroutine[None, None, tuple[PostgresStore, PostgresLeases]]]
 ) -> tuple[PostgresStore, PostgresLeases] | None:
     """Wait for the database as long as it takes; None if we are told to stop first."""
-    wait_s = AGAIN_S
+    wait_s, told, told_at = AGAIN_S, "", 0.0
     while not stop.is_set():
         try:
             return await work()
         except (DatabaseAway, StoreBusy, StoreUnknown) as error:
-            log.warning("waiting for the database", extra={"reason": str(error)})
+            if str(error) != told or time.monotonic() - told_at >= TELL_S:
+                told, told_at = str(error), time.monotonic()
+                log.warning("waiting for the database", extra={"reason": told})
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await stop.wait()
@@ -335,24 +353,18 @@ def _log_bounds(config: NodeConfig) -> Bounds:
 
 @contextlib.asynccontextmanager
 async def _worker(
-    config: NodeConfig, environ: Mapping[str, str], node: Node
+    config: NodeConfig, environ: Mapping[str, str], node: Node, data: Path | None
 ) -> AsyncIterator[LocalWorker | None]:
-    if config.slots == 0 or ENGINE not in config.roles:
+    if data is None:
         yield None
         return
-    data = config.folder(node.me.name)
-    try:
-        data.mkdir(0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        advice = "name another folder with --data"
-        raise CannotStart(f"the data folder {data} cannot be made: {error.strerror}; {advice}") from None
     async with employed(
         node,
         id=WorkerId(node.me.name),
         slots=config.slots,
         capabilities=config.capabilities,
-        folders=[*folders_of(config.app), data.resolve()],
-        data=data.resolve(),
+        folders=[*folders_of(config.app), data],
+        data=data,
         environ=environ,
         log_bounds=_log_bounds(config),
     ) as worker:

@@ -108,9 +108,8 @@ def node(
     """One that is started now, on any free port unless it is told; `first` is run before the program."""
     listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
     shards = () if "--shards" in options else ("--shards", str(SHARDS))
-    with bare("--json", "--schema", place.schema, *listen, *shards, *options, cwd=cwd, env={
-        "WINDLASS_DATABASE": place.url, **(env or {})
-    }, first=first) as started:  # fmt: skip
+    variables = {"WINDLASS_DATABASE": place.url, "WINDLASS_SCHEMA": place.schema, **(env or {})}
+    with bare("--json", *listen, *shards, *options, cwd=cwd, env=variables, first=first) as started:
         yield started
 
 
@@ -176,7 +175,7 @@ def shards_of(url: str, name: str) -> int:
 
 def run_id_at(client: Client, address: str, workflow: str) -> str:
     """The id of a run that will belong to the node with this address."""
-    owners = {shard["shardId"]: shard["location"] for shard in client.cluster_shards()["shards"]}
+    owners = {int(shard["shardId"]): shard["location"] for shard in client.cluster_shards()["shards"]}
     assert address in owners.values(), f"{address} owns nothing: {owners}"
     while True:
         run = new_run_id(workflow)

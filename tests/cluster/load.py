@@ -179,10 +179,10 @@ async def _wait_for(task: asyncio.Task[None]) -> None:
 
 
 def spread_over(cluster: Cluster, *without: str) -> Callable[[], Sequence[tuple[str, str]]]:
-    """All nodes of the cluster that run, but for these."""
+    """All nodes of the cluster that run and were ready once, but for these."""
 
     def urls() -> Sequence[tuple[str, str]]:
-        found = [(m.name, m.url) for m in cluster if m.name not in without and m.runs]
+        found = [(m.name, m.url) for m in cluster if m.name not in without and m.runs and m.welcomed]
         return found or [(m.name, m.url) for m in cluster]
 
     return urls

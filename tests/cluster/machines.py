@@ -60,15 +60,20 @@ class Machine:
         self.name = name
         self.port = free_port()
         self.lives = 0
+        self.welcomed = False  # it has said that it is ready, in this life
         self.options = list(options)
         self.door: Proxy | None = None  # for the others
         self.line: Proxy | None = None  # to the database
-        if proxied:
-            there = urlsplit(cluster.place.url)
-            assert there.hostname is not None and there.port is not None
-            self.door = Proxy(cluster.stage, ("127.0.0.1", self.port), source_of=cluster.name_of)
-            self.line = Proxy(cluster.stage, (there.hostname, there.port))
         self._process: subprocess.Popen[bytes] | None = None
+        if proxied:
+            self.wire()
+
+    def wire(self) -> None:
+        """From its next start on, its wires can be cut."""
+        there = urlsplit(self.cluster.place.url)
+        assert there.hostname is not None and there.port is not None
+        self.door = Proxy(self.cluster.stage, ("127.0.0.1", self.port), source_of=self.cluster.name_of)
+        self.line = Proxy(self.cluster.stage, (there.hostname, there.port))
 
     @property
     def url(self) -> str:
@@ -104,8 +109,10 @@ class Machine:
     def _launch(self, options: Sequence[str], variables: dict[str, str]) -> None:
         assert not self.runs, f"{self.name} is running"
         self.lives += 1
+        self.welcomed = False
         command = [
-            *(sys.executable, "-m", "windlass", "node", "--name", self.name, "--json", "--log", "json", "-v"),
+            *(sys.executable, "-m", "windlass", "node", "--name", self.name, "--json", "--log", "json"),
+            *([] if self.cluster.quiet else ["-v"]),
             *("--schema", self.cluster.place.schema, "--shards", str(self.cluster.shards)),
             *("--app", str(self.cluster.app), "--data", str(self.cluster.folder / f"data-{self.name}")),
             *options,
@@ -126,6 +133,7 @@ class Machine:
         said = self._said()
         assert said, f"{self.name} did not start: {self.log()}"
         found: dict[str, Any] = json.loads(said)
+        self.welcomed = True
         return found
 
     def kill(self) -> None:
@@ -206,6 +214,7 @@ class Cluster:
     stage: Backstage
     folder: Path
     shards: int
+    quiet: bool = False  # nodes tell only of what is wrong
     machines: dict[str, Machine] = field(default_factory=dict)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
     _cx: asyncpg.Connection | None = None
@@ -365,7 +374,8 @@ class Cluster:
     def show(self) -> str:
         shown = []
         for machine in self:
-            lines = machine.log().splitlines()[-LAST_WORDS:]
+            lines = [line for line in machine.log().splitlines() if '"run recovered"' not in line]
+            lines = lines[-LAST_WORDS:]
             shown.append(f"==== {machine.name} ({'runs' if machine.runs else 'ended'})\n" + "\n".join(lines))
         return "\n".join(shown)
 
@@ -390,13 +400,14 @@ def a_cluster(
     proxied: bool = False,
     database: str | None = None,
     options: Sequence[str] = (),
+    quiet: bool = False,
 ) -> Iterator[Cluster]:
     """Nodes with these names, ready and level, in a schema of their own that is audited."""
     place = Place(database or postgres.url(), f"cluster_{secrets.token_hex(4)}")
     (folder / "app").mkdir(parents=True)
     (folder / "app" / "steps.py").write_text(STEPS)
     with Backstage() as stage:
-        cluster = Cluster(place, stage, folder, shards)
+        cluster = Cluster(place, stage, folder, shards, quiet)
         try:
             stage.do(_prepare(place))
             for name in names:

@@ -141,6 +141,31 @@ def test_an_idle_entity_leaves_memory_after_half_an_hour_and_the_next_message_fi
     play(story)
 
 
+def test_a_run_whose_task_runs_for_long_leaves_memory_and_is_still_timed_out() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.up()
+        await rig.define({"a": {"kind": "noop", "timeout_total": "2h"}})
+        await rig.start()
+        await rig.settle(3600.0)
+        assert rig.in_memory() == 0
+        await rig.settle(3700.0)
+        assert (await rig.read()).status == "failed"
+
+    play(story)
+
+
+def test_a_command_that_comes_together_with_the_leave_to_go_finds_its_run() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.up()
+        await rig.define({"a": {"kind": "noop"}})
+        await rig.start()
+        await rig.settle()
+        answers = await asyncio.gather(rig.node.router.send(run_key("r"), Sleep()), rig.pause())
+        assert [answer.status for answer in answers] == ["asleep", "paused"]
+
+    play(story)
+
+
 def test_a_sleeper_stays_on_disk_over_a_restart_and_wakes_in_time() -> None:
     async def story(rig: Rig) -> None:
         await rig.up()

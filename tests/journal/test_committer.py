@@ -121,6 +121,32 @@ def test_a_store_that_can_take_nothing_right_now_is_waited_for() -> None:
     play(story)
 
 
+def test_what_nobody_waits_for_any_more_is_not_sent() -> None:
+    async def story(store: Watched, committer: Committer) -> None:
+        loop = asyncio.get_running_loop()
+        store.fail = lambda _: StoreBusy("disk full") if loop.time() < 60.0 else None
+        given_up = asyncio.ensure_future(committer.append(group(0)))
+        await asyncio.sleep(1.0)
+        given_up.cancel()
+        await asyncio.sleep(100.0)
+        assert not committer.tally.busy
+        assert await store.facts(0, run_key("r0"), after=0, limit=1) == []
+
+    play(story)
+
+
+@pytest.mark.parametrize("error", [ConnectionError("gone"), StoreRefused("bad")])
+def test_a_store_that_was_busy_and_then_fails_is_not_thought_busy_for_ever(error: Exception) -> None:
+    async def story(store: Watched, committer: Committer) -> None:
+        loop = asyncio.get_running_loop()
+        store.fail = lambda _: StoreBusy("disk full") if loop.time() < 60.0 else error
+        with pytest.raises((Unknown, StoreRefused)):
+            await committer.append(group(0))
+        assert not committer.tally.busy
+
+    play(story)
+
+
 @pytest.mark.parametrize("error", [ConnectionError("gone"), RuntimeError("never seen before")])
 def test_whatever_else_happens_the_outcome_is_unknown_and_the_committer_goes_on(error: Exception) -> None:
     async def story(store: Watched, committer: Committer) -> None:

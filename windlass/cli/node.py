@@ -69,7 +69,8 @@ def _options(function: Callable[P, R]) -> Callable[P, R]:
         function = click.option(
             *names,
             metavar=setting.metavar,
-            is_flag=setting.metavar is None and setting.name != "verbose",
+            # Not False: then click takes what begins with a dash for the next option, even after `=`.
+            is_flag=True if setting.metavar is None and setting.name != "verbose" else None,
             count=setting.name == "verbose",
             multiple=setting.repeated,
             help=setting.help + (f"  [default: {usual}]" if usual else ""),

@@ -25,7 +25,7 @@ def text(given: object) -> str:
 
 
 def whole(given: object) -> int:
-    if isinstance(given, str) and re.fullmatch(r"[0-9]{1,15}", given.strip()):
+    if isinstance(given, str) and re.fullmatch(r"-?[0-9]{1,15}", given.strip()):
         return int(given)
     if isinstance(given, bool) or not isinstance(given, int):
         raise ValueError(f"{found(given)} is no whole number")

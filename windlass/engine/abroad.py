@@ -114,6 +114,17 @@ class Abroad:
         if self._am_hungry:
             self.calls.tell(node, Hungry(True))
 
+    def remind(self) -> None:
+        """Whoever declined an offer was thought to have no slot; what it said since may not have come."""
+        if self._am_hungry:
+            for node in self._neighbours:
+                self.calls.tell(node, Hungry(True))
+
+    def declined(self) -> None:
+        """We were thought to have a slot that we have not: tell how many we have, now and when that changes."""
+        self._told = None
+        self.matched()
+
     def matched(self) -> None:
         """Slots or queue may have changed: tell those concerned, once for all that changes now."""
         if not self._due and (self._neighbours or self._am_hungry):
@@ -142,7 +153,7 @@ class Abroad:
 
     def _tell(self) -> None:
         self._due = False
-        hungry = self.dispatcher.waiting > 0
+        hungry = self.dispatcher.hungry
         if hungry != self._am_hungry:
             self._am_hungry = hungry
             for node in self._neighbours:

@@ -37,6 +37,7 @@ class Batch:
         self.reads: list[Letter] = []
         self.again: list[Letter] = []  # to be decided anew, one by one, after this batch
         self.broken: set[Key] = set()
+        self.idle: list[Key] = []  # who may leave memory, unless this batch has something for them
         self.freed: list[Key] = []
         self.purged: list[Key] = []
         self.stranded: list[StuckRow] = []

@@ -135,6 +135,7 @@ class Dispatcher:
     tally: Tally = field(default_factory=Tally)
     _entries: dict[TaskName, Entry] = field(default_factory=dict)
     _by_run: dict[Key, dict[TaskName, Entry]] = field(default_factory=dict)
+    _lent: dict[TaskName, Entry] = field(default_factory=dict)  # those that other nodes run
     # One heap per set of required capabilities: a task nobody can run never blocks another.
     _queues: dict[frozenset[str], list[tuple[int, int, Entry]]] = field(default_factory=dict)
     _gone: dict[frozenset[str], int] = field(default_factory=dict)  # entries in each queue that left it early
@@ -252,10 +253,10 @@ class Dispatcher:
     def held_abroad(self, owner: Owner) -> dict[SessionId, list[TaskName]]:
         """What other nodes are known to run for this shard."""
         found: dict[SessionId, list[TaskName]] = {}
-        for entry in self._entries.values():
+        for name, entry in self._lent.items():
             holder = entry.holder if entry.owner is owner and entry.state == "held" else None
             if holder is not None and holder.session in self._abroad:
-                found.setdefault(holder.session, []).append(entry.name)
+                found.setdefault(holder.session, []).append(name)
         return found
 
     # For workers, here and elsewhere.
@@ -280,6 +281,7 @@ class Dispatcher:
         for found in self._found.values():
             for name in [name for name, holder in found.items() if holder.session == session]:
                 del found[name]
+        self.on_matched()
         return guests
 
     def meet(self, abroad: Elsewhere) -> None:
@@ -291,7 +293,7 @@ class Dispatcher:
         if entry is None or entry.holder is None or entry.holder.session != session:
             return
         if entry.state == "offered":
-            entry.state = "held"
+            entry.state, self._lent[name] = "held", entry
             self.tally.granted += 1
             self.tally.abroad += 1
             entry.holder = entry.holder._replace(worker=worker)
@@ -367,6 +369,12 @@ class Dispatcher:
     @property
     def waiting(self) -> int:
         return sum(1 for entry in self._entries.values() if entry.state == "queued")
+
+    @property
+    def hungry(self) -> bool:
+        """Whether any task waits. Asked in nearly every turn of the loop, so it counts none."""
+        # Nearly always the first one in a queue waits: what is handed out leaves it by its top.
+        return any(entry.state == "queued" for queue in self._queues.values() for _, _, entry in queue)
 
     @property
     def held(self) -> int:
@@ -501,6 +509,8 @@ class Dispatcher:
         if holder is None or not (holder.session in self._abroad or entry.name in self._here):
             return False  # nobody has it, or whoever had it is gone meanwhile
         entry.state, entry.holder = "held", holder
+        if holder.session in self._abroad:
+            self._lent[entry.name] = entry
         self.tally.adopted += 1
         return True
 
@@ -535,6 +545,7 @@ class Dispatcher:
         if waited:
             self._compact(entry.requires)
         del self._entries[entry.name]
+        self._lent.pop(entry.name, None)
         of_run = self._by_run[entry.key]
         del of_run[entry.name]
         if not of_run:

@@ -40,6 +40,11 @@ class Follower:
             news = GAP
         self.news.put_nowait(news)
 
+    def hear_all(self, first_seq: int, events: Sequence[AnyEvent]) -> None:
+        """What was kept together."""
+        for seq, event in enumerate(events, first_seq):
+            self.hear((seq, event))
+
 
 class Followers:
     def __init__(self) -> None:
@@ -71,8 +76,7 @@ class Followers:
 
     def tell(self, key: Key, first_seq: int, events: Sequence[AnyEvent]) -> None:
         for follower in self._by_key.get(key, ()):
-            for seq, event in enumerate(events, first_seq):
-                follower.hear((seq, event))
+            follower.hear_all(first_seq, events)
 
     def hint(self, key: Key) -> None:
         """There is news of this one: read the journal."""

@@ -27,18 +27,21 @@ class _Ear(Follower):
     """Another node that follows a run of ours."""
 
     def __init__(self, followers: Followers, key: Key, node: NodeId, calls: Calls, *, logs: bool) -> None:
-        super().__init__(followers, key)
+        self._followers, self.key = followers, key  # and no queue: what is heard here is passed on at once
         self._node = node
         self._calls = calls
         self._logs = logs
 
     def hear(self, news: News) -> None:
-        if isinstance(news, tuple) and not self._logs:
-            seq, event = news
-            notice = messages.News(self.key, seq, (codec.encode_event(event),))
+        if isinstance(news, tuple):
+            self.hear_all(news[0], [news[1]])
         else:
-            notice = messages.News(self.key, logs=self._logs)
-        self._calls.tell(self._node, notice)
+            self._calls.tell(self._node, messages.News(self.key, logs=self._logs))
+
+    def hear_all(self, first_seq: int, events: Sequence[AnyEvent]) -> None:
+        """In one message."""
+        bodies = () if self._logs else tuple(map(codec.encode_event, events))
+        self._calls.tell(self._node, messages.News(self.key, first_seq, bodies, self._logs))
 
 
 @dataclass(slots=True)
@@ -51,6 +54,7 @@ class Following:
     shard_of: Callable[[str], int]
     logs: bool = False
     _asked: dict[Key, NodeId] = field(default_factory=dict)  # whom we asked to tell us
+    _new: set[Key] = field(default_factory=set)  # those we asked about since the last look
     _ears: dict[tuple[Key, NodeId], _Ear] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -60,8 +64,11 @@ class Following:
     async def serve(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
+            # What is so new is most likely on its way: most runs end before anybody has to look.
+            new, self._new = self._new, set()
             for key in self._asked:
-                self.followers.hint(key)
+                if key not in new:
+                    self.followers.hint(key)
 
     def moved(self) -> None:
         """Owners may have changed: ask the new ones."""
@@ -107,6 +114,7 @@ class Following:
         owner = self._owner(key)
         if owner is not None:
             self._asked[key] = owner
+            self._new.add(key)
             self.calls.tell(owner, Follow(key, self.logs))
 
     def _end(self, key: Key) -> None:

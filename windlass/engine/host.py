@@ -151,6 +151,7 @@ class NodeHost:
         try:
             worker = self.dispatcher.accept(messages.decode_task(offer.task))
         except Refused as refusal:
+            self.abroad.declined()
             return Declined(str(refusal))
         return Taken(worker.id, worker.session)
 

@@ -107,8 +107,8 @@ class Memory:
         self.snapshots.drop(key)
         self._around.timers.disarm(key)
 
-    def fell_asleep(self, key: Key) -> None:
-        """Its row is written; only its alarm stays."""
+    def leave(self, key: Key) -> None:
+        """What is kept of it is all there is to know; only its alarm stays."""
         self._live.pop(key, None)
         self.snapshots.drop(key)
 

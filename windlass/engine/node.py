@@ -430,6 +430,7 @@ class Node:
         for shard in self.router.shards():
             await self.holders.audit(shard)
         await self.holders.ask_owners()
+        self.abroad.remind()
 
 
 class _Late:

@@ -23,7 +23,7 @@ from windlass.engine.membership import Membership
 from windlass.engine.reading import in_time
 from windlass.engine.shard import Shard
 from windlass.engine.stats import Stats
-from windlass.journal import Fact, RunRow, Store
+from windlass.journal import Fact, RunRow, Store, Stored
 from windlass.peers import Lost, Unreachable
 from windlass.wire import codec, messages
 from windlass.wire.messages import Ask, Failed, Replied
@@ -116,9 +116,16 @@ class Router:
                 raise doubt from None
             await self._pause(changed, deadline)
 
-    async def read(self, key: Key) -> Seen:
-        """A run as it is: from its owner while it lives, from the journal once it has ended."""
+    async def read(self, key: Key, *, ended: bool = False) -> Seen:
+        """A run as it is: from its owner while it lives, from the journal once it has ended.
+
+        Who has heard that it has `ended` spares the journal a question.
+        """
         shard = self.shard_of(key.id)
+        if ended:
+            (stored,) = await in_time(self._store.load(shard, [key]))
+            if stored.run is not None and stored.run.settled and not stored.run.purged:
+                return await self._folded(stored, stored.run)
         row = await in_time(self._store.run(shard, key))
         if row is not None and not (row.settled or row.status == "stuck"):
             reply = await self.send(key, Read())
@@ -130,12 +137,15 @@ class Router:
         if row.purged:
             return Seen(0, None, row)
         (stored,) = await in_time(self._store.load(shard, [key]))
-        definition = await self._definitions.get(key.namespace, row.workflow, row.version)
-        live = fold_run(stored, definition)
-        return Seen(live.seq, image(live.run), row)
+        return await self._folded(stored, row)
 
     async def events(self, key: Key, *, after: int, limit: int) -> list[Fact]:
         return await in_time(self._store.facts(self.shard_of(key.id), key, after=after, limit=limit))
+
+    async def _folded(self, stored: Stored, row: RunRow) -> Seen:
+        definition = await self._definitions.get(row.key.namespace, row.workflow, row.version)
+        live = fold_run(stored, definition)
+        return Seen(live.seq, image(live.run), row)
 
     async def _owner(self, number: int, deadline: float, hops: int) -> Shard | NodeId:
         """The shard if it is open here, or the node that has it; waits while it has neither."""

@@ -394,11 +394,11 @@ class Shard:
         if live.key in batch.touched:
             return
         if not isinstance(live.entity, Run):
-            self._memory.forget(live.key)  # it was read for a command that changed nothing
+            batch.idle.append(live.key)  # it was read for a command that changed nothing
         elif run_core.may_sleep(live.entity):
             batch.touch(live).sleeps = True
         elif live.entity.counts["queued"] == 0:
-            self._memory.forget(live.key)  # only what runs is out: its result brings the run back
+            batch.idle.append(live.key)  # only what runs is out: its result, or its alarm, brings the run back
 
     # After the commit.
 
@@ -417,6 +417,9 @@ class Shard:
                     self.around.dispatcher.finished(name)
         for touched in batch.touched.values():
             self._release_one(touched, now)
+        for key in batch.idle:
+            if key not in batch.touched:
+                self._memory.leave(key)
         for stuck in batch.stranded:
             self.around.followers.gap(stuck.key.__eq__)  # no event tells it
         for key in batch.freed:
@@ -429,7 +432,7 @@ class Shard:
     def _release_one(self, touched: Touched, now: float) -> None:
         live = touched.live
         if touched.sleeps:
-            self._memory.fell_asleep(live.key)
+            self._memory.leave(live.key)
             return
         if touched.events:
             self._memory.healed(live.key)

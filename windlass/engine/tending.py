@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 LOOK_S: Final = 0.5
 SUSPECT_S: Final = 0.15  # between two looks at somebody whose link broke
 REFUSED_MIN: Final = 2
+CUT_OFF_S: Final = 5.0  # without a beat: who has to go goes, and the others see it when they can
 
 
 @dataclass(slots=True)
@@ -95,13 +97,22 @@ class Tending:
             self.group.create_task(self._move(move), name=f"giving shard {shard} back")
 
     async def drain(self) -> None:
-        """Leave the ranks: what is ours goes to others. Returns when nothing is left, or nobody takes it."""
-        while True:
-            if await self._withdraw():
-                break
+        """Leave the ranks: what is ours goes to others.
+
+        Returns when nothing is left, or nobody can take it: nobody else is there, or the database is away.
+        """
+        while not await self._withdraw():
+            if self._cut_off():
+                log.warning("nothing can be handed over: the database is away")
+                return
             await asyncio.sleep(LOOK_S)
-        while self.membership.mine() and self._takers():
-            await self.membership.changed()
+        while self.membership.mine() and self._takers() and not self._cut_off():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self.membership.changed()
+
+    def _cut_off(self) -> bool:
+        return self.membership.beat_age_s > CUT_OFF_S
 
     # The dead.
 
@@ -172,8 +183,9 @@ class Tending:
         changed = set(membership.plan.members) != set(membership.members)
         leaving = any(m.state == "leaving" for m in membership.members.values())
         due = now - self._checked_at >= membership.settings.check_s
-        over = not placement.remaining(membership.plan, membership.shards)
-        if not (changed or (over and (due or leaving))):
+        left = placement.remaining(membership.plan, membership.shards)
+        void = not all(self._takes(move.target) for move in left)  # it has begun to leave in the meantime
+        if not (changed or void or (not left and (due or leaving))):
             return
         self._checked_at = now
         reason = "the members have changed" if changed else "a node is leaving" if leaving else "drift"
@@ -193,7 +205,7 @@ class Tending:
         membership = self.membership
         for move in placement.active(membership.plan, membership.shards, at_once=membership.settings.at_once):
             ours = move.source == membership.me.id and move.shard not in self._moving
-            if ours and membership.alive(move.target) and self.group is not None:
+            if ours and self._takes(move.target) and self.group is not None:
                 self._moving.add(move.shard)
                 self.group.create_task(self._move(move), name=f"moving shard {move.shard}")
 
@@ -250,4 +262,8 @@ class Tending:
         return True
 
     def _takers(self) -> bool:
-        return any(m.state == "up" and m.engine for m in self.membership.others().values())
+        return any(map(self._takes, self.membership.others()))
+
+    def _takes(self, node: NodeId) -> bool:
+        member = self.membership.members.get(node)
+        return member is not None and member.state == "up" and member.engine

@@ -102,25 +102,25 @@ class Executions:
             view, status = await self._start(run, command)
             self._waiting.add(follower)
             try:
-                if status not in ENDED:
-                    await self._wait(follower, deadline)
+                ended = status in ENDED or await self._wait(follower, deadline)
             finally:
                 self._waiting.discard(follower)
-        return {**view, **await self._outcome(run)}
+        return {**view, **await self._outcome(run, ended=ended)}
 
-    async def _wait(self, follower: Follower, deadline: float) -> None:
-        """Returns when the run has ended, the time is over, or the door closes."""
+    async def _wait(self, follower: Follower, deadline: float) -> bool:
+        """Returns when the run has ended, or else, with False, when the time is over or the door closes."""
         try:
             async with asyncio.timeout_at(deadline):
                 while not self._closed:
                     news = await follower.news.get()
                     if news is GAP:
                         if await self._has_ended(follower.key):
-                            return
+                            return True
                     elif isinstance(news, tuple) and isinstance(news[1], RunEnded):
-                        return
+                        return True
         except TimeoutError:
             pass
+        return False
 
     async def _has_ended(self, key: Key) -> bool:
         try:
@@ -129,9 +129,9 @@ class Executions:
             return False
         return row is not None and row.status in ENDED
 
-    async def _outcome(self, run: RunId) -> View:
+    async def _outcome(self, run: RunId, *, ended: bool) -> View:
         try:
-            return views.outcome(await runs.read(self.node, run))
+            return views.outcome(await runs.read(self.node, run, ended=ended))
         except (WindlassError, StoreError) as error:
             # It was started, and that must be said: an error would tell the client to start it again.
             log.info("a run that was waited for cannot be read", extra={"run": run, "error": str(error)})

@@ -100,5 +100,5 @@ def _command(process: Path) -> str:
         words = (process / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
     except OSError:
         return "?"
-    command = b" ".join(words).decode(errors="replace") or "?"
+    command = " ".join(b" ".join(words).decode(errors="replace").split()) or "?"  # in one line
     return command if len(command) <= COMMAND_MAX else f"{command[: COMMAND_MAX - 1]}…"

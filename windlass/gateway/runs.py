@@ -97,10 +97,10 @@ class Runs:
             after = facts[-1].seq
 
 
-async def read(node: Node, run: str) -> View:
+async def read(node: Node, run: str, *, ended: bool = False) -> View:
     """A run as it is now; for one that cannot be read any more, what its row says."""
     try:
-        seen, definition = await see(node, run)
+        seen, definition = await see(node, run, ended=ended)
     except NotFound:
         raise
     except Exception as error:
@@ -115,10 +115,10 @@ async def read(node: Node, run: str) -> View:
     return views.run(run, seen.row, seen.seq, seen.image, definition)
 
 
-async def see(node: Node, run: str) -> tuple[Seen, Definition]:
+async def see(node: Node, run: str, *, ended: bool = False) -> tuple[Seen, Definition]:
     """A run as it is now, and what it is a run of."""
     try:
-        seen = await node.router.read(run_key(run))
+        seen = await node.router.read(run_key(run), ended=ended)
         return seen, await node.definitions.get(DEFAULT_NAMESPACE, seen.row.workflow, seen.row.version)
     except Unknown:  # a read that got no answer in time has done nothing
         raise Unavailable(f"run {run} is busy; try again") from None

@@ -90,7 +90,7 @@ class Committer:
 
     async def _commit(self, batch: list[Waiting]) -> None:
         try:
-            outcomes = await self._patiently([group for group, _ in batch])
+            outcomes = await self._patiently(batch)
         except StoreRefused as error:
             self.tally.refused += 1
             if len(batch) == 1:
@@ -106,14 +106,21 @@ class Committer:
             for waiting in batch:
                 _answer(waiting, Unknown(f"the journal did not answer: {error}"))
         else:
-            for waiting, kept in zip(batch, outcomes, strict=True):
+            for waiting, kept in outcomes:
                 group = waiting[0]
                 _answer(waiting, None if kept else Fenced(f"shard {group.shard} has a newer owner"))
 
-    async def _patiently(self, groups: list[Group]) -> list[bool]:
+    async def _patiently(self, batch: list[Waiting]) -> list[tuple[Waiting, bool]]:
         loop = asyncio.get_running_loop()
         wait_s = BUSY_WAIT_MIN_S
         while True:
+            # Whose shard was closed while they waited are not sent: it may be open anew by now, having read
+            # that they were never kept.
+            ours = [waiting for waiting in batch if not waiting[1].done()]
+            groups = [group for group, _ in ours]
+            if not groups:
+                self.tally.busy = ""
+                return []
             began = loop.time()
             try:
                 outcomes = await self._store.commit(groups)
@@ -124,11 +131,14 @@ class Committer:
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, BUSY_WAIT_MAX_S)
                 continue
+            except Exception:
+                self.tally.busy = ""  # nothing is held back any more, so nothing else would find out
+                raise
             if self.tally.busy:
                 log.info("the journal can be written again")
                 self.tally.busy = ""
             self.tally.note(groups, loop.time() - began)
-            return outcomes
+            return list(zip(ours, outcomes, strict=True))
 
 
 def _answer(waiting: Waiting, error: Exception | None) -> None:

@@ -166,7 +166,8 @@ class Link:
     def tick(self) -> None:
         if self._pulse.tick():
             self.drop("nothing was heard from it")
-        self._more.set()
+        elif self._pulse.due:
+            self._more.set()
 
     async def flush(self) -> None:
         """Returns when nothing waits to be written."""

@@ -54,6 +54,11 @@ class Pulse:
             self._asked_at = None
             self.trip_s = took_s if self.trip_s is None else _smoothed(self.trip_s, took_s)
 
+    @property
+    def due(self) -> bool:
+        """Whether there is a beat to send."""
+        return self._due or self._owed is not None
+
     def next_beat(self) -> bytes | None:
         if self._owed is not None:
             beat, self._owed = bytes((PONG, self._owed)), None

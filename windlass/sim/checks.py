@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -31,20 +32,35 @@ class Violation(AssertionError):
     pass
 
 
+Name = tuple[Key, StepId, Attempt]
+
+
+class Start(NamedTuple):
+    """A worker of this node was handed an attempt, on the word of that owner."""
+
+    name: Name
+    node: NodeId
+    shard: int
+    epoch: int
+    offered: bool  # by another node
+
+
 class Auditor:
     """Reads every commit as it is kept, and believes nobody."""
 
-    def __init__(self, *, is_dead: Callable[[NodeId], bool] = lambda _: False) -> None:
+    def __init__(self, *, is_dead: Callable[[NodeId], bool], doubtful: Callable[[], bool]) -> None:
         self._is_dead = is_dead  # whether the others have declared this life of a node dead
+        self._doubtful = doubtful  # whether some may act on a history that the database has lost
         self._definitions: dict[int, Definition] = {}  # by version of the one workflow
         self._epochs: dict[int, int] = defaultdict(int)
         self._seqs: dict[Key, int] = defaultdict(int)
         self._runs: dict[Key, Run] = {}
         self._ended_steps: set[tuple[Key, StepId]] = set()
-        self._queued: set[tuple[Key, StepId, Attempt]] = set()
+        self._queued: set[Name] = set()
+        self._offers: set[Name] = set()  # that left for other nodes before their attempt was over
         self._writers: dict[tuple[int, int], str] = {}  # by shard and epoch
-        self._running: dict[tuple[Key, StepId, Attempt], list[NodeId]] = defaultdict(list)  # where, right now
-        self.poisoned: set[tuple[Key, StepId, Attempt]] = set()  # results that no store can keep
+        self._running: dict[Name, list[NodeId]] = defaultdict(list)  # where, right now
+        self.poisoned: set[Name] = set()  # results that no store can keep
         self.commits = 0
         self.events = 0
 
@@ -73,33 +89,59 @@ class Auditor:
                     assert isinstance(event, RunEvent)
                     self._check(fact.key, event)
 
-    def started(self, key: Key, step: StepId, attempt: Attempt, node: NodeId) -> None:
-        """A worker of this node was handed the attempt."""
-        if self._is_dead(node):
-            raise Violation(f"{node} had been declared dead and started {key.id}/{step}")
-        if (key, step, attempt) not in self._queued:
-            raise Violation(f"{key.id}/{step} attempt {attempt} was started before that was kept")
-        if (key, step) in self._ended_steps:
-            raise Violation(f"{key.id}/{step} had ended and was started again")
-        # What a node does that was declared dead, and does not know it yet, cannot be stopped; and who held an
-        # attempt may have been on its way into the journal. It starts nothing, and ends all when it hears of it.
-        runs_on = [other for other in self._running[key, step, attempt] if not self._is_dead(other)]
-        if runs_on:
-            raise Violation(f"{key.id}/{step} attempt {attempt} runs on {runs_on} and on {node} at once")
-        self._running[key, step, attempt].append(node)
+    def offered(self, name: Name) -> None:
+        """An owner has begun to offer this attempt to another node."""
+        if not self._over(name):
+            self._offers.add(name)
 
-    def stopped(self, key: Key, step: StepId, attempt: Attempt, node: NodeId) -> None:
+    def started(self, start: Start) -> None:
+        """A worker was handed an attempt."""
+        name, node = start.name, start.node
+        what = f"{name[0].id}/{name[1]} attempt {name[2]}"
+        if self._is_dead(node):
+            raise Violation(f"{node} had been declared dead and started {what}")
+        if name not in self._queued:
+            raise Violation(f"{what} was started before that was kept")
+        if self._doubtful():
+            return
+        if start.epoch < self._epochs[start.shard]:
+            raise Violation(f"{what} was started on {node} on the word of an owner that had been replaced")
+        if self._over(name) and not (start.offered and name in self._offers):
+            raise Violation(f"{what} was over, and was started on {node}")
+        # What a node does that was declared dead, and does not know it yet, cannot be stopped; and that it
+        # held an attempt may not have been kept. It starts nothing, and ends all when it hears of it.
+        runs_on = [other for other in self._running[name] if not self._is_dead(other)]
+        if runs_on:
+            raise Violation(f"{what} runs on {runs_on} and on {node} at once")
+        self._running[name].append(node)
+
+    def stopped(self, name: Name, node: NodeId) -> None:
         """A worker of this node is done with the attempt, or dead."""
-        if node in self._running[key, step, attempt]:
-            self._running[key, step, attempt].remove(node)
+        if node in self._running[name]:
+            self._running[name].remove(node)
+
+    def _over(self, name: Name) -> bool:
+        """Whether nothing can come of this attempt any more, by what was kept."""
+        key, step, attempt = name
+        run = self._runs.get(key)
+        if run is None or run.ended is not None:
+            return True
+        state = run.steps[run.definition.index[step]]
+        return state.attempt != attempt or state.phase not in ("queued", "running")
 
     def seq(self, key: Key) -> int:
         return self._seqs[key]
 
-    def read(self, key: Key, before: int, seq: int) -> None:
-        """A client asked when `before` events had been kept, and was shown the run after `seq`."""
+    def read(self, key: Key, before: int, seq: int | None, status: str) -> None:
+        """A client asked when `before` events had been kept, and was shown the run after `seq`; None: all."""
+        if self._doubtful():
+            return
+        if seq is None:
+            seq = self._seqs[key] if self._runs[key].status == status else 0
         if seq < before:
-            raise Violation(f"{key.id} had {before} events, and a reader was shown it after {seq}")
+            raise Violation(f"{key.id} had {before} events, and a reader was shown it {status} after {seq}")
+        if seq > self._seqs[key]:
+            raise Violation(f"{key.id} has {self._seqs[key]} events, and a reader was shown it after {seq}")
 
     def remember(self) -> Callable[[], None]:
         """What is known now; calling the answer brings it back, because the database has gone back too.
@@ -123,6 +165,10 @@ class Auditor:
 
     def status(self, key: Key) -> str:
         return self._runs[key].status
+
+    def describe(self, key: Key) -> str:
+        run = self._runs[key]
+        return f"{ {phase: n for phase, n in run.counts.items() if n} }, wakes at {run.wake_at}"
 
     def _check(self, key: Key, event: RunEvent) -> None:
         if isinstance(event, RunStarted):
@@ -162,9 +208,7 @@ class Auditor:
             run = self._runs[key]
             row = await disk.run(shard_of[key], key)
             if run.ended is None:
-                raise Violation(
-                    f"{key.id} was acknowledged and never ended: {run.counts}, wakes at {run.wake_at}"
-                )
+                raise Violation(f"{key.id} was acknowledged and never ended: {self.describe(key)}")
             if row is None or row.status != run.status or not row.settled:
                 raise Violation(f"{key.id} is {run.status}, but its row says {row}")
         stuck = await disk.stuck("default")

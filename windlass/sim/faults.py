@@ -26,7 +26,7 @@ class Faults:
     # Per task.
     fails: float = 0.15
     worker_dies: float = 0.01
-    hangs: float = 0.01  # until it is stopped or its worker dies
+    hangs: float = 0.01  # for longer than anybody waits, unless it is stopped or its worker dies
     doubled: float = 0.05  # the result is reported twice
     late: float = 0.02  # the worker is given up, and answers all the same
     poisoned: float = 0.01  # the result is one the store cannot keep

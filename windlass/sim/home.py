@@ -14,13 +14,17 @@ from windlass.engine.node import Node, NodeSettings
 from windlass.journal import Group
 from windlass.journal.memory import MemoryStore
 from windlass.leases.memory import MemoryLeases
+from windlass.peers import Host, Peers
 from windlass.sim.checks import Violation
 from windlass.sim.faults import Faults
 from windlass.sim.leases import FaultyLeases
 from windlass.sim.loop import PROCESS, Process, SimLoop
 from windlass.sim.network import SimNetwork
 from windlass.sim.store import FaultyStore
+from windlass.sim.watched import Watched
 from windlass.sim.worker import SimWorker
+from windlass.wire import messages
+from windlass.wire.messages import Offer, Request
 
 T = TypeVar("T")
 
@@ -46,7 +50,9 @@ class Surroundings(Protocol):
 
     def kept(self, writer: NodeId, groups: list[Group]) -> None: ...
 
-    def handed_out(self, task: Task, node: NodeId) -> None: ...
+    def offered(self, task: Task) -> None: ...
+
+    def handed_out(self, task: Task, node: NodeId, *, epoch: int, offered: bool) -> None: ...
 
     def let_go(self, task: Task, node: NodeId) -> None: ...
 
@@ -147,6 +153,9 @@ class Home:
         def reach() -> bool:
             return alive.so and self.reach()
 
+        def database() -> str:
+            return world.leases.database
+
         def kept(groups: list[Group]) -> None:
             world.kept(me, groups)
 
@@ -156,19 +165,33 @@ class Home:
             kept=kept,
             crash=self._crash.set,
             reach=self.reach,
-            database=lambda: world.leases.database,
+            database=database,
         )
         self._alive = alive
         node = Node(
             store,
             world.settings(),
-            leases=FaultyLeases(world.leases.node(), world.faults, reach=reach),
-            peers=lambda host: world.network.join(self.name, host),
+            leases=FaultyLeases(world.leases.node(), world.faults, reach=reach, database=database),
+            peers=self._listen,
             member=Member(id=me, name=self.name, address=self.name),
             wall=lambda: world.now() + self.skew_s,
             chance=random.Random(world.chance.random()),
         )
         return node
+
+    def _listen(self, host: Host) -> Peers:
+        self._ear = Watched(host)
+        return self._world.network.join(self.name, self._ear, on_call=self._called)
+
+    def _called(self, request: Request) -> None:
+        if isinstance(request, Offer):
+            self._world.offered(messages.decode_task(request.task))
+
+    def _handed_out(self, node: Node, task: Task) -> None:
+        """Of whoever offers the task right now, or else of its owner here."""
+        offer = self._ear.offer
+        epoch = node.dispatcher._entries[task.name].owner.epoch if offer is None else offer.epoch
+        self._world.handed_out(task, node.me.id, epoch=epoch, offered=offer is not None)
 
     async def _die(self, *tasks: asyncio.Task[Any]) -> None:
         """Nothing of it is heard of again, except what was on its way."""
@@ -194,6 +217,8 @@ class Home:
             self._world.faults,
             self._world,
             name=session,
+            place=self.name,
+            handed_out=lambda task: self._handed_out(node, task),
             died=lambda worker: self._worker_died(node, worker),
         )
         node.employ(self._worker)

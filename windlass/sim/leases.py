@@ -21,19 +21,23 @@ AWAY_S = 1.0
 class FaultyLeases:
     """One life's way to the leases. See `Leases`."""
 
-    def __init__(self, leases: Leases, faults: Faults, *, reach: Callable[[], bool]) -> None:
+    def __init__(
+        self, leases: Leases, faults: Faults, *, reach: Callable[[], bool], database: Callable[[], str]
+    ) -> None:
         self._leases = leases
         self._faults = faults
         self._reach = reach
+        self._database = database
 
     async def _ask(self, work: Callable[[], Awaitable[T]]) -> T:
         """Like a statement on its way: once sent it is carried out, whatever becomes of the sender."""
         return await asyncio.shield(outside(self._carry_out(work)))
 
     async def _carry_out(self, work: Callable[[], Awaitable[T]]) -> T:
-        faults = self._faults
+        faults, sent_to = self._faults, self._database()
         await asyncio.sleep(faults.chance.uniform(0.0005, 0.005))
-        if not self._reach() or faults.strikes("lease_lost_before"):
+        reached = self._reach() and sent_to == self._database()
+        if not reached or faults.strikes("lease_lost_before"):
             await asyncio.sleep(faults.chance.uniform(0.0, AWAY_S))
             raise LeasesAway("no answer, and nothing was done")
         answer = await work()

@@ -12,6 +12,7 @@ from windlass.sim.home import Home
 from windlass.sim.network import SimNetwork
 
 FREEZE_S: Final = (0.5, 9.0)  # a lease lasts 2.5 s, and 3.5 s of silence are death
+FORGETFUL: Final = 0.4  # of all stories: in those, less can be said of what must not happen
 CUT_S: Final = (0.5, 8.0)
 
 
@@ -29,11 +30,14 @@ class Stage(Protocol):
 class Mischief:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
+        self._taking_over = asyncio.Lock()
         self._kinds: list[Callable[[], Awaitable[None]]] = [
             self.kill, self.kill, self.freeze, self.freeze, self.cut, self.cut, self.cut_one_way,
             self.isolate, self.cut_from_database, self.database_away, self.clock_jumps, self.drain,
-            self.older_database, self.sever,
+            self.sever,
         ]  # fmt: skip
+        if stage.chance.random() < FORGETFUL:
+            self._kinds.append(self.older_database)
 
     async def play(self, until: float) -> None:
         loop, chance = asyncio.get_running_loop(), self._stage.chance
@@ -97,7 +101,8 @@ class Mischief:
         await self._any().drain()
 
     async def older_database(self) -> None:
-        await self._stage.roll_back()
+        async with self._taking_over:
+            await self._stage.roll_back()
 
     async def sever(self) -> None:
         self._stage.network.sever(*self._two())

@@ -19,6 +19,7 @@ from windlass.peers.handshake import Rejected
 from windlass.peers.link import Pipe
 from windlass.peers.switchboard import Switchboard
 from windlass.sim.pipes import LOST, TWICE, SimPipe, Weather, pipe_between
+from windlass.wire.messages import Answer, Request
 
 SECRET: Final = "of the simulated cluster"
 CONNECT_S: Final = 2.0
@@ -34,10 +35,19 @@ class SimNetwork:
         self._pipes: list[SimPipe] = []  # one end of each that is not over
         self._changed = asyncio.Event()
 
-    def join(self, address: str, host: Host, *, secret: str = SECRET, level: int = 1) -> SimPeers:
+    def join(
+        self,
+        address: str,
+        host: Host,
+        *,
+        secret: str = SECRET,
+        level: int = 1,
+        on_call: Callable[[Request], None] = lambda request: None,
+    ) -> SimPeers:
         """A process begins to listen at this address; it is linked once it meets others."""
         assert address not in self._nodes, f"somebody listens at {address}"
         self._nodes[address] = peers = SimPeers(self, address, host, secret=secret, level=level)
+        peers.on_call = on_call
         return peers
 
     # Faults.
@@ -200,6 +210,7 @@ class SimPeers(Switchboard):
         self._network = network
         self._address = address
         self._context = contextvars.copy_context()  # of the process that this node is
+        self.on_call: Callable[[Request], None] = lambda request: None  # hears of whatever this node asks
 
     def accept(self, pipe: Pipe, peer: NodeId, level: int) -> None:
         """As this node's own deed: whoever dialed does not own what runs here."""
@@ -208,6 +219,10 @@ class SimPeers(Switchboard):
     def meet(self, me: Member, others: Mapping[NodeId, Member]) -> None:
         self._network.met(me.id, self._address)
         super().meet(me, others)
+
+    async def call(self, to: NodeId, request: Request, *, timeout_s: float) -> Answer:
+        self.on_call(request)
+        return await super().call(to, request, timeout_s=timeout_s)
 
     async def close(self) -> None:
         """The node stops as it should: it listens no more, and its links end."""

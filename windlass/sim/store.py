@@ -52,17 +52,19 @@ class FaultyStore:
         return await asyncio.shield(outside(self._commit(list(groups))))
 
     async def _commit(self, groups: list[Group]) -> list[bool]:
-        faults = self._faults
+        faults, sent_to = self._faults, self._database()
         await asyncio.sleep(2.0 if faults.strikes("slow") else faults.chance.uniform(0.0005, 0.01))
         if not self._reach():
             await asyncio.sleep(faults.chance.uniform(0.0, 1.0))
+            if faults.chance.random() < 0.5:
+                raise StoreBusy("there is no connection, and nothing was sent")
             raise StoreUnknown("the database is away, and nothing was kept")
         if faults.strikes("crash_before"):
             self._crash()
             await asyncio.sleep(3600.0)
         if faults.strikes("ghost"):
             self._crash()
-            await self._arrive_late(groups)
+            await self._arrive_late(groups, sent_to)
             await asyncio.sleep(3600.0)
         if (len(groups) > 1 and faults.strikes("refused")) or any(_poisoned(group) for group in groups):
             raise StoreRefused("refused by the simulation")
@@ -70,7 +72,7 @@ class FaultyStore:
             raise StoreBusy("busy by the simulation")
         if faults.strikes("unknown_before"):
             raise StoreUnknown("no answer, and nothing was kept")
-        outcomes = await self._keep(groups)
+        outcomes = await self._keep(groups, sent_to)
         if faults.strikes("unknown_after"):
             raise StoreUnknown("no answer, but it was kept")
         if faults.strikes("crash_after"):
@@ -78,14 +80,16 @@ class FaultyStore:
             await asyncio.sleep(3600.0)
         return outcomes
 
-    async def _arrive_late(self, groups: list[Group]) -> None:
+    async def _arrive_late(self, groups: list[Group], sent_to: str) -> None:
         await asyncio.sleep(self._faults.chance.uniform(2.0, 8.0))
-        with contextlib.suppress(StoreRefused):
-            await self._keep(groups)
+        with contextlib.suppress(StoreRefused, StoreUnknown):
+            await self._keep(groups, sent_to)
 
-    async def _keep(self, groups: list[Group]) -> list[bool]:
+    async def _keep(self, groups: list[Group], sent_to: str) -> list[bool]:
         """A shard that was read from another database than the present one is as good as fenced."""
         now = self._database()
+        if sent_to != now:
+            raise StoreUnknown("the database that it was sent to is gone")
         ours = [g for g in groups if self._read_from.get(g.shard, now) == now]
         kept = dict(zip(map(id, ours), await self._disk.commit(ours), strict=True))
         outcomes = [kept.get(id(group), False) for group in groups]

@@ -17,8 +17,6 @@ SLOTS = 6
 
 
 class Witness(Protocol):
-    def handed_out(self, task: Task, node: NodeId) -> None: ...
-
     def let_go(self, task: Task, node: NodeId) -> None: ...
 
     def poisoned(self, task: Task) -> None: ...
@@ -26,14 +24,23 @@ class Witness(Protocol):
 
 class SimWorker:
     def __init__(
-        self, node: Node, faults: Faults, witness: Witness, *, name: str, died: Callable[[SimWorker], None]
+        self,
+        node: Node,
+        faults: Faults,
+        witness: Witness,
+        *,
+        name: str,
+        place: str,
+        handed_out: Callable[[Task], None],
+        died: Callable[[SimWorker], None],
     ) -> None:
         self.id = WorkerId("sim")
         self.session = SessionId(name)
-        self.capabilities = frozenset({"noop"})
+        self.capabilities = frozenset({"noop", place})
         self._node = node
         self._faults = faults
         self._witness = witness
+        self._handed_out = handed_out
         self._died = died
         self._running: dict[TaskName, asyncio.Task[None]] = {}
         self._reporting: set[asyncio.Task[None]] = set()
@@ -45,7 +52,7 @@ class SimWorker:
 
     def start(self, task: Task) -> None:
         node = self._node.me.id
-        self._witness.handed_out(task, node)
+        self._handed_out(task)
         working = self._running[task.name] = asyncio.ensure_future(self._work(task))
         working.add_done_callback(lambda _: self._witness.let_go(task, node))
 
@@ -65,7 +72,7 @@ class SimWorker:
         faults, chance = self._faults, self._faults.chance
         started_at = self._node.clock.now()
         if faults.strikes("hangs"):
-            await asyncio.sleep(chance.uniform(100.0, 300.0))
+            await asyncio.sleep(chance.uniform(20.0, 60.0))
         await asyncio.sleep(chance.choice([0.0, 0.01, 0.2, 3.0]) * chance.random())
         if faults.strikes("worker_dies"):
             self._give_up(task)

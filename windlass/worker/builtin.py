@@ -42,7 +42,7 @@ async def builtin_worker(
     `folders` is where Python steps are looked up (--app first, then --data); `environ` is the
     engine's environment. `on_printed` is called with what tasks print, while they run, and before `report`.
     """
-    log = Log(on_printed, log_bounds)
+    log = Log(on_printed, log_bounds, clock)
     processes = Processes(slots=slots, folders=folders, cwd=data, env=python_environment(environ))
     http = Http()
     try:
