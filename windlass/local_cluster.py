@@ -47,6 +47,9 @@ SHARDS: Final = 30
 FIRST: Final = "ten-steps"  # the workflow that is run
 SECONDS: Final = 6  # that each of its steps takes: time enough to kill somebody
 
+# Settings that somebody has for other nodes: they would go before ours, and lead them elsewhere.
+NOT_FOR_NODES: Final = ("WINDLASS_", "PEKKO_", "AKKA_", "PG")
+
 START_S: Final = 60.0
 SPREAD_S: Final = 15.0
 STOP_S: Final = 20.0
@@ -93,7 +96,8 @@ def main(words: Sequence[str] | None = None) -> int:
     except (WindlassError, OSError) as error:
         say(("error: ", "bold red"), str(error))
         return 1
-    say("stopped; ", ("make cluster", "bold"), " goes on from here")
+    with contextlib.suppress(OSError):
+        say("stopped; ", ("make cluster", "bold"), " goes on from here")
     return 0
 
 
@@ -118,18 +122,19 @@ def _look(nodes: Sequence[Node], server: OwnPostgres) -> None:
     for node in nodes:
         if node.ended and not node.missed:
             node.missed = True
-            say((node.name, "bold"), f" {_ending(node.process.returncode)}. Start it again with")
+            say((node.name, "bold"), f" {_ending(node)}. Start it again with")
             say(f"  {_call()} node --config {_shown(node.config)}")
-    if server.pid and not server.running:
+    if not server.running:
         raise Failed(
             "PostgreSQL has ended, and with it everything stands still; nothing that was kept is lost"
         )
 
 
-def _ending(code: int) -> str:
-    if code == -signal.SIGKILL:
-        return "was killed; its runs go on elsewhere"
-    return "was stopped; its runs go on elsewhere" if code == 0 else f"has ended with {code}"
+def _ending(node: Node) -> str:
+    code = node.process.returncode
+    if code in (0, -signal.SIGKILL):
+        return f"was {'killed' if code else 'stopped'}; its runs go on elsewhere"
+    return f"has ended with {code}, see {_shown(node.log)}"
 
 
 # What it says.
@@ -263,7 +268,8 @@ def _nodes(folder: Path, base: int, server: OwnPostgres, stop: threading.Event) 
         yield started
     finally:
         stop.set()
-        say("stopping …")
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            say("stopping …")
         _stop(started)
 
 
@@ -286,6 +292,7 @@ def _start(folder: Path, name: str, number: int, database: str) -> Node:
             stdout=file,
             stderr=file,
             text=True,
+            env={name: value for name, value in os.environ.items() if not name.startswith(NOT_FOR_NODES)},
             start_new_session=True,  # Ctrl-C is for us: we stop it
             preexec_fn=partial(prctl, PR_SET_PDEATHSIG, signal.SIGKILL),
         )

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, Self
 from urllib.parse import quote
 
 from windlass.core.errors import WindlassError
-from windlass.worker.minder.tree import PR_SET_PDEATHSIG, prctl
+from windlass.worker.minder.tree import PR_SET_PDEATHSIG, look, prctl
 
 USER: Final = "windlass"  # the role we make; it may do everything
 UNPRIVILEGED: Final = "nobody"
@@ -130,7 +130,7 @@ class OwnPostgres:
         self._server.wait()
         self._server = None
         deadline = time.monotonic() + STOP_S / 3
-        while any(Path(f"/proc/{pid}").exists() for pid in children):  # they notice by themselves
+        while any(map(_alive, children)):  # they notice by themselves
             if time.monotonic() > deadline:
                 for pid in children:
                     with suppress(ProcessLookupError):
@@ -143,19 +143,13 @@ class OwnPostgres:
         self.start()
 
     def initialise(self) -> None:
-        """Make an empty database; `start` does it when there is none."""
+        """Make an empty database, or none; `start` does it when there is none."""
         self.prepare_folder()
-        command: list[str | Path] = [
-            self.binaries / "initdb",
-            "-D",
-            self.data,
-            "-U",
-            USER,
-            "-E",
-            "UTF8",
-            "--no-locale",
-        ]
-        command += [] if self.fsync else ["--no-sync"]
+        fresh = self.data.with_name(f"{self.data.name}.new")
+        if fresh.exists():
+            shutil.rmtree(fresh)
+        command: list[str | Path] = [self.binaries / "initdb", "-D", fresh, "-U", USER]
+        command += ["-E", "UTF8", "--no-locale", *([] if self.fsync else ["--no-sync"])]
         with tempfile.NamedTemporaryFile("w") as secret:
             if self.password:
                 secret.write(self.password)
@@ -165,6 +159,7 @@ class OwnPostgres:
             else:
                 command += ["-A", "trust"]
             self.run(command)
+        fresh.rename(self.data)
 
     def run(self, command: list[str | Path]) -> None:
         """Run one of PostgreSQL's programs as the server's user. Raises NoPostgres with what it said."""
@@ -324,6 +319,12 @@ def _owner() -> tuple[int, int]:
 
 def _die_with_parent() -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+
+
+def _alive(pid: int) -> bool:
+    """Whether it runs: who has ended may still be in the list, when this process is to bury its orphans."""
+    seen = look(pid)
+    return seen is not None and seen[0]
 
 
 def _children(pid: int) -> list[int]:

@@ -11,29 +11,45 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import random
 import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from aiohttp import web
 
 from tests import postgres
 from tests.cluster import asleep
 from tests.cluster.checker import Violation, check
+from tests.cluster.hindsight import Death, look_back
 from tests.cluster.load import Load, spread_over
 from tests.cluster.machines import Cluster, Machine, a_cluster
 from tests.waiting import wait_until
 from windlass.own_postgres import Mode, OwnPostgres
 
 NAMES = ("a", "b", "c")
-TIMES = {"kills": 50, "freezes": 10, "dozes": 3, "rolls": 1, "restarts": 2, "cuts": 5, "parts": 2}
+TIMES = {
+    "kills": 50,
+    "freezes": 10,
+    "dozes": 3,
+    "blinks": 5,
+    "doubles": 2,
+    "outages": 1,
+    "stings": 2,
+    "rolls": 1,
+    "restarts": 2,
+    "cuts": 5,
+    "parts": 2,
+}
+STINGS = 10
+STING = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE application_name LIKE 'windlass%' AND application_name <> 'windlass test' AND random() < 0.3"
+)
 SHARDS = 100
 SLOTS = 600
 MIX = (("hold", 16), ("chain", 2), ("one", 2), ("nap", 4), ("shell", 1))
@@ -71,14 +87,6 @@ class Figures:
         return self.bound_s is not None and any(value > self.bound_s for value in self.took_s)
 
 
-@dataclass(frozen=True)
-class Kill:
-    at: float
-    victim: str
-    life: str  # the id of its member
-    shards: frozenset[int]
-
-
 @dataclass
 class Chaos:
     cluster: Cluster
@@ -89,7 +97,7 @@ class Chaos:
     figures: dict[str, Figures] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    kills: list[Kill] = field(default_factory=list)
+    deaths: list[Death] = field(default_factory=list)
 
     def note(self, name: str, bound_s: float | None, took_s: float) -> None:
         self.figures.setdefault(name, Figures(name, bound_s)).took_s.append(took_s)
@@ -99,12 +107,11 @@ class Chaos:
     def kill(self) -> None:
         self._steady()
         victim = self._victim()
-        killed = self._doomed(victim)
+        self._dies(victim, killed=True)
         began = time.monotonic()
         victim.kill()
         self._until_open(victim)
         self.note("kill → every shard of it is open elsewhere", KILLED_S, time.monotonic() - began)
-        self.kills.append(killed)
         began = time.monotonic()
         victim.restart()
         self.note("start of the process → ready", None, time.monotonic() - began)
@@ -112,9 +119,63 @@ class Chaos:
         self.cluster.until_level(within_s=PATIENCE_S)
         self.note("start of the process → level", MOVED_S, time.monotonic() - began)
 
+    def blink(self) -> None:
+        """Killed, and started again before anybody has noticed."""
+        self._steady()
+        victim = self._victim()
+        self._dies(victim)
+        began = time.monotonic()
+        victim.kill()
+        victim.start()
+        wait_until(lambda: self.cluster.open_on(*NAMES), PATIENCE_S)
+        self.note("killed and started at once → every shard is open", None, time.monotonic() - began)
+        victim.welcome()
+
+    def double(self) -> None:
+        """Two of three at the same time."""
+        self._steady()
+        survivor = self._victim()
+        victims = self.cluster.others(survivor.name)
+        for victim in victims:
+            self._dies(victim)
+        began = time.monotonic()
+        for victim in victims:
+            victim.kill()
+        wait_until(lambda: self.cluster.open_on(survivor.name), PATIENCE_S)
+        self.note("two killed → every shard is open at the third", None, time.monotonic() - began)
+        for victim in victims:
+            victim.restart()
+
+    def outage(self) -> None:
+        """All of them."""
+        self._steady()
+        for victim in self.cluster:
+            self._dies(victim)
+        began = time.monotonic()
+        for victim in self.cluster:
+            victim.kill()
+        for victim in self.cluster:
+            victim.start()
+        wait_until(lambda: self.cluster.open_on(*NAMES), PATIENCE_S)
+        self.note("all killed and started → every shard is open", None, time.monotonic() - began)
+        for victim in self.cluster:
+            victim.welcome()
+
+    def sting(self) -> None:
+        """The database ends connections, as an administrator or a proxy does, whatever they are doing."""
+        self._steady()
+        claims = self._changes_of_owner()
+        for _ in range(STINGS):
+            self.cluster.rows(STING)
+            _pass(0.2)
+        self.cluster.until_level(within_s=PATIENCE_S)
+        if self._changes_of_owner() != claims:
+            self.faults.append("connections were ended, and shards changed hands")
+
     def freeze(self) -> None:
         self._steady()
         victim = self._victim()
+        self._dies(victim)
         began = time.monotonic()
         victim.freeze()
         try:
@@ -143,6 +204,7 @@ class Chaos:
         self._steady()
         before = len(self.load.failed)
         for machine in self.cluster:
+            self._dies(machine)
             began = time.monotonic()
             code = machine.stop()
             self.note("SIGTERM → ended", None, time.monotonic() - began)
@@ -166,11 +228,18 @@ class Chaos:
         if self.cluster.owners() != owners:
             self.faults.append("shards changed hands while the database was away for all")
 
+    def rewire(self, machine: Machine) -> None:
+        self._dies(machine)
+        machine.stop()
+        machine.wire()
+        machine.restart()
+
     def cut_off(self) -> None:
         """From the database alone."""
         self._steady()
         victim = self._victim()
         assert victim.line is not None
+        self._dies(victim)
         began = time.monotonic()
         victim.line.set(self.chance.choice(["hole", "hole in", "hole out", "reset", "refuse"]))
         try:
@@ -204,78 +273,46 @@ class Chaos:
     def _victim(self) -> Machine:
         return self.cluster[self.chance.choice(NAMES)]
 
-    def _doomed(self, victim: Machine) -> Kill:
+    def _dies(self, victim: Machine, *, killed: bool = False) -> None:
         (row,) = self.cluster.rows("SELECT id FROM nodes WHERE name = $1 AND state <> 'dead'", victim.name)
         mine = frozenset(self.cluster.shards_of(victim.name))
-        return Kill(time.time(), victim.name, row[0], mine)
+        self.deaths.append(Death(time.time(), victim.name, killed, row[0], mine))
 
     def _until_open(self, without: Machine) -> None:
         others = [machine.name for machine in self.cluster.others(without.name)]
         wait_until(lambda: self.cluster.open_on(*others), PATIENCE_S)
 
     def _until_serving(self, machine: Machine) -> None:
-        """It has joined, got shards, and written in them."""
-        writer = f"{machine.name}-{machine.lives}"
-        asked = "SELECT min(at) FROM audit_events WHERE writer = $1"
-        wait_until(lambda: self.cluster.value(asked, writer), PATIENCE_S)
+        """It has joined, got shards, and opened them."""
+        wait_until(lambda: self.cluster.opened(machine), PATIENCE_S)
+        now = time.time()
         joined = [e["at"] for e in self.cluster.events("member") if e["node"] == machine.name]
-        self.note("joined → owns shards and writes", JOINED_S, self.cluster.value(asked, writer) - joined[-1])
+        self.note("joined → has shards open", JOINED_S, now - joined[-1])
+
+    def _changes_of_owner(self) -> int:
+        return int(self.cluster.value("SELECT count(*) FROM audit_shards WHERE owner <> old_owner"))
 
     def _claims(self) -> int:
         return int(self.cluster.value("SELECT count(*) FROM audit_shards"))
 
     def look_back(self) -> None:
-        """What the journal says about the kills."""
-        rows = self.cluster.rows(
-            "SELECT a.at, a.shard, a.entity, a.type, e.body FROM audit_events a "
-            "JOIN events e USING (shard, entity, seq) "
-            "WHERE a.type IN ('StepGranted', 'StepSucceeded', 'AttemptLost', 'AttemptFailed') ORDER BY a.n"
-        )
-        story = [(at, shard, entity, type, json.loads(body)) for at, shard, entity, type, body in rows]
-        adopted = rerun = 0
-        ends = [*[kill.at for kill in self.kills], float("inf")][1:]
-        for kill, end in zip(self.kills, ends, strict=True):
+        """What the journal says about all this."""
+        hindsight = look_back(self.cluster, self.deaths)
+        kills = [death for death in self.deaths if death.killed]
+        for kill in kills:
             asked = "SELECT max(at) FROM audit_shards WHERE old_owner = $1"
-            self.note(
-                "kill → its shards have a new owner", None, self.cluster.value(asked, kill.life) - kill.at
-            )
+            owned = self.cluster.value(asked, kill.life)
+            self.note("kill → its shards have a new owner", None, owned - kill.at)
             asked = "SELECT min(at) FROM audit_events WHERE shard = ANY ($1) AND at > $2"
             first = self.cluster.value(asked, list(kill.shards), kill.at)
             self.note("kill → the first new event in its shards", KILLED_S, first - kill.at)
-            lost = [
-                at
-                for at, _, _, type, body in story
-                if type == "AttemptLost" and kill.at < at < end and f" {kill.victim} " in body["reason"]
-            ]
-            if lost:
-                self.note("kill → the last task of its worker is given up", TASKS_S, max(lost) - kill.at)
-            kept, given_up = _fates(story, kill)
-            adopted, rerun = adopted + kept, rerun + given_up
-        self.notes.append(
-            f"{adopted} tasks of killed owners were adopted where they ran, {rerun} were given up though "
-            "their worker lived"
-        )
-        if rerun:
-            self.faults.append(f"{rerun} tasks were given up though their worker lived")
-
-
-def _fates(story: Sequence[tuple[float, int, str, str, dict[str, Any]]], kill: Kill) -> tuple[int, int]:
-    """Of the tasks that other nodes ran for its shards: how many ended there, how many were given up."""
-    out: dict[tuple[str, str, int], bool] = {}
-    kept = given_up = 0
-    for at, shard, entity, type, body in story:
-        if shard not in kill.shards:
-            continue
-        name = (entity, body["step"], body["attempt"])
-        if at <= kill.at:
-            if type == "StepGranted" and body["worker"] != kill.victim:
-                out[name] = True
-            else:
-                out.pop(name, None)
-        elif out.pop(name, False):
-            given_up += type == "AttemptLost"
-            kept += type != "AttemptLost"
-    return kept, given_up
+            given_up_s = hindsight.given_up(kill)
+            if given_up_s is not None:
+                self.note("kill → the last task of its worker is given up", TASKS_S, given_up_s)
+        adopted = sum(map(hindsight.adopted, kills))
+        self.notes.append(f"{adopted} tasks of killed owners were adopted where they ran")
+        for reason, times in hindsight.lost_alive().items():
+            self.faults.append(f"{times} tasks were given up though their worker lived: {reason}")
 
 
 def _pass(seconds: float) -> None:
@@ -358,13 +395,15 @@ def play(chaos: Chaos, options: argparse.Namespace) -> None:
     repeat(chaos, options.kills, chaos.kill)
     repeat(chaos, options.freezes, chaos.freeze)
     repeat(chaos, options.dozes, chaos.doze)
+    repeat(chaos, options.blinks, chaos.blink)
+    repeat(chaos, options.doubles, chaos.double)
+    repeat(chaos, options.outages, chaos.outage)
+    repeat(chaos, options.stings, chaos.sting)
     repeat(chaos, options.rolls, chaos.roll)
     repeat(chaos, options.restarts, chaos.restart_database)
     if options.cuts or options.parts:  # from here on every wire can be cut
         for machine in chaos.cluster:
-            machine.stop()
-            machine.wire()
-            machine.restart()
+            chaos.rewire(machine)
     repeat(chaos, options.cuts, chaos.cut_off)
     repeat(chaos, options.parts, chaos.part)
     chaos.cluster.until_level()

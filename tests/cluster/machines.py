@@ -165,10 +165,10 @@ class Machine:
         return Client(self.url, timeout_s=10.0, patience_s=0.0, busy_s=0.0)
 
     def health(self) -> dict[str, Any] | None:
-        """None: nobody answers."""
+        """None: nobody answers, or it only waits for the database yet."""
         with suppress(OSError, http.client.HTTPException):
-            found: dict[str, Any] = get(self.url, "/health", within_s=5.0).body
-            return found
+            found = get(self.url, "/health", within_s=5.0).body
+            return found if isinstance(found, dict) else None
         return None
 
     def ready(self) -> bool:

@@ -144,6 +144,20 @@ def test_a_wrong_password_is_said_and_not_shown(server: OwnPostgres, living: Liv
     assert "geheim" not in told and f"127.0.0.1:{server.port}" in told
 
 
+def test_a_password_need_not_be_in_the_url(
+    server: OwnPostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(f"postgresql://windlass@127.0.0.1:{server.port}/postgres", "quiet")
+    with monkeypatch.context() as patch:
+        patch.setenv("PGPASSWORD", PASSWORD)
+        asyncio.run(migrate(place))
+    (tmp_path / "pgpass").write_text(f"127.0.0.1:*:*:windlass:{PASSWORD}\n")
+    (tmp_path / "pgpass").chmod(0o600)
+    with monkeypatch.context() as patch:
+        patch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
+        asyncio.run(migrate(place))
+
+
 def test_a_database_that_does_not_exist_is_said(server: OwnPostgres, tmp_path: Path) -> None:
     code, told = refused(Place(server.url("nowhere")), cwd=tmp_path)
     assert code == 1 and "no database at" in told and "createdb" in told and "geheim" not in told
@@ -434,7 +448,7 @@ def test_a_secret_that_was_changed_under_a_cluster_is_said_and_loses_nothing(
 
 def test_a_node_that_is_stopped_as_soon_as_it_is_ready_ends_at_once(living: Living, tmp_path: Path) -> None:
     """Shards may be on their way to it: they stay where they are, or go back."""
-    for _ in range(3):
+    for _ in range(2):
         with node(living.place, "--name", "hasty", cwd=tmp_path) as hasty:
             assert hasty.ready["nodes"] == 2
             hasty.process.terminate()

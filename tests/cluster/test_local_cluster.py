@@ -17,8 +17,15 @@ from tests.cluster.bad_nodes import environment, members
 from tests.waiting import wait_until
 from windlass.sdk.client import Client
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 START_S = 60.0
 STOP_S = 40.0
+# What a user has set for nodes elsewhere: those that are started here must not go there.
+FOR_OTHERS = {
+    "WINDLASS_DATABASE": "postgresql://nowhere.invalid/x",
+    "WINDLASS_NAME": "me",
+    "PGSSLMODE": "require",
+}
 
 
 class Started:
@@ -34,7 +41,7 @@ class Started:
                 stdout=said,
                 stderr=said,
                 cwd=folder,
-                env=environment({"PYTHONPATH": str(Path(__file__).resolve().parents[2])}),
+                env=environment({"PYTHONPATH": str(REPOSITORY), **FOR_OTHERS}),
                 start_new_session=True,
             )
 
@@ -104,6 +111,7 @@ def test_a_cluster_on_this_machine_survives_kill_9_of_a_node_and_goes_on_after_a
             capture_output=True,
             text=True,
             cwd=folder,
+            env=environment({"PYTHONPATH": str(REPOSITORY)}),
             timeout=START_S,
         )
         assert refused.returncode == 1
@@ -117,3 +125,18 @@ def test_a_cluster_on_this_machine_survives_kill_9_of_a_node_and_goes_on_after_a
         with closing(Client(again.found(r"WINDLASS_URL=(\S+)"))) as client:
             assert client.run(run)["status"] == "running"
         again.process.kill()  # of this, too, nothing is left: the end of the context says so
+
+
+def test_without_postgresql_it_says_what_to_install(folder: Path) -> None:
+    hide = "from windlass import own_postgres as o; o._of_the_wheel = o._of_the_system = lambda: None"
+    run = "from windlass.local_cluster import main; raise SystemExit(main(['--data', 'data']))"
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{hide}; {run}"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment({"PYTHONPATH": str(REPOSITORY)}),
+        timeout=START_S,
+    )
+    assert ended.returncode == 1 and not ended.stderr
+    assert "no PostgreSQL was found: install" in ended.stdout

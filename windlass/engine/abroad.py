@@ -64,6 +64,8 @@ class Neighbour:
             match answer:
                 case Taken(worker=worker):
                     return dispatcher.taken(task.name, self.session, WorkerId(worker))
+                case Declined(done=True, reason=reason):
+                    return dispatcher.refused(task.name, self.session, reason)
                 case Declined():
                     self.free = 0  # until it says otherwise
                     return dispatcher.returned(task.name, self.session)
@@ -121,7 +123,7 @@ class Abroad:
                 self.calls.tell(node, Hungry(True))
 
     def declined(self) -> None:
-        """We were thought to have a slot that we have not: tell how many we have, now and when that changes."""
+        """We were thought to have a slot that we have not: tell how many we have, and when that changes."""
         self._told = None
         self.matched()
 

@@ -309,6 +309,12 @@ class Dispatcher:
             self._push(entry)
             self.match()
 
+    def refused(self, name: TaskName, session: SessionId, reason: str) -> None:
+        """Another node will never take the attempt: make the next one."""
+        entry = self._entries.get(name)
+        if entry is not None and self.is_offered(name, session):
+            self._lose(entry, reason)
+
     def is_offered(self, name: TaskName, session: SessionId) -> bool:
         """Whether that node's word is still waited for."""
         entry = self._entries.get(name)
@@ -319,13 +325,15 @@ class Dispatcher:
             and entry.holder.session == session
         )
 
+    def is_done(self, name: TaskName) -> bool:
+        """Whether it was run here and is over: whoever offers it does not know that, or is late."""
+        return name in self._done
+
     def accept(self, task: Task) -> Worker:
         """Run a task of another node's shard. Raises Refused: nobody here can, now."""
         held = self._here.get(task.name)
         if held is not None:
             return held
-        if task.name in self._done:
-            raise Refused("it has been run here")
         needs = frozenset((task.kind, *task.requires))
         for worker in self._workers.values():
             if worker.free > 0 and needs <= worker.capabilities:

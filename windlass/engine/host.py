@@ -148,8 +148,11 @@ class NodeHost:
             return Declined("a newer owner has spoken", stale=True)
         if not self.membership.fresh:  # the offer may have waited here for as long as we slept
             return Declined("this node may have been given up")
+        task = messages.decode_task(offer.task)
+        if self.dispatcher.is_done(task.name):
+            return Declined("it has been run here, and given up", done=True)
         try:
-            worker = self.dispatcher.accept(messages.decode_task(offer.task))
+            worker = self.dispatcher.accept(task)
         except Refused as refusal:
             self.abroad.declined()
             return Declined(str(refusal))

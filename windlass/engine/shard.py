@@ -398,7 +398,7 @@ class Shard:
         elif run_core.may_sleep(live.entity):
             batch.touch(live).sleeps = True
         elif live.entity.counts["queued"] == 0:
-            batch.idle.append(live.key)  # only what runs is out: its result, or its alarm, brings the run back
+            batch.idle.append(live.key)  # only what runs is out: its result or its alarm brings the run back
 
     # After the commit.
 

@@ -23,12 +23,14 @@ def any_document(chance: random.Random, number: int, places: Sequence[str]) -> d
             },
             "on_failure": chance.choice(["fail", "skip", "skip"]),
         }
-        if chance.random() < 0.1:
+        if chance.random() < 0.2:
             step["requires"] = [chance.choice(places)]
         if chance.random() < 0.2:
             step = {"kind": "wait", "needs": step["needs"], "with": {"for": f"{chance.choice([0, 2, 15])}s"}}
         elif chance.random() < 0.3:
             step["timeout_total"] = "60s"
+        elif chance.random() < 0.4:
+            step["timeout"] = "10s"
         steps[f"s{i}"] = step
     written: dict[str, Json] = {"id": "w", "description": f"number {number}", "steps": steps}
     if chance.random() < 0.3:

@@ -53,5 +53,12 @@ class Faults:
 def in_a_cluster(chance: random.Random) -> Faults:
     """Several nodes meet each fault: less of each, so that they also meet each other."""
     return Faults(
-        chance, crash_before=0.003, crash_after=0.003, ghost=0.004, unknown_before=0.01, unknown_after=0.01
+        chance,
+        crash_before=0.003,
+        crash_after=0.003,
+        ghost=0.004,
+        unknown_before=0.01,
+        unknown_after=0.01,
+        hangs=0.03,
+        worker_dies=0.02,
     )

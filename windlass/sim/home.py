@@ -43,6 +43,7 @@ class Surroundings(Protocol):
     leases: MemoryLeases
     network: SimNetwork
     database_away: bool
+    slots: int
 
     def settings(self) -> NodeSettings: ...
 
@@ -64,7 +65,8 @@ class Home:
         self.name = name
         self.node: Node | None = None
         self.up = asyncio.Event()
-        self.cut_off = False  # from the database
+        self._cut_off = False
+        self._ailed_at = 0.0  # when it could last not say that it lives, for reasons of its own
         self.skew_s = 0.0  # of its wall clock
         self.crashes = 0
         self._world = world
@@ -107,12 +109,32 @@ class Home:
         self._world.network.freeze(self.name)
 
     def thaw(self) -> None:
+        self._ailed_at = self._world.loop.time()
         self._process.thaw()
         self._world.network.thaw(self.name)
 
     @property
     def frozen(self) -> bool:
         return self._process.frozen
+
+    @property
+    def cut_off(self) -> bool:
+        """From the database."""
+        return self._cut_off
+
+    @cut_off.setter
+    def cut_off(self, so: bool) -> None:
+        self._ailed_at = self._world.loop.time()
+        self._cut_off = so
+
+    @property
+    def well_s(self) -> float:
+        """For how long it could say that it lives, as far as that lies with itself."""
+        ails = self.node is None or self.frozen or self.cut_off
+        return 0.0 if ails else self._world.loop.time() - self._ailed_at
+
+    def lives_as(self, id: NodeId) -> bool:
+        return self.node is not None and self.node.me.id == id
 
     def reach(self) -> bool:
         return not (self.cut_off or self._world.database_away)
@@ -147,6 +169,7 @@ class Home:
     def _start_node(self) -> Node:
         world = self._world
         self._lives += 1
+        self._ailed_at = world.loop.time()
         me = NodeId(f"{self.name}.{self._lives}")
         alive = Alive()
 
@@ -218,6 +241,7 @@ class Home:
             self._world,
             name=session,
             place=self.name,
+            slots=self._world.slots,
             handed_out=lambda task: self._handed_out(node, task),
             died=lambda worker: self._worker_died(node, worker),
         )

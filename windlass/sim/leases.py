@@ -10,12 +10,32 @@ from windlass.core.cluster import Holding, Load, Member, NodeId, Plan, View
 from windlass.core.names import Key
 from windlass.leases import Census, ClusterEvent, Leases, LeasesAway
 from windlass.leases.beating import beat_in_loop
+from windlass.leases.memory import MemoryFences, MemoryLeases
 from windlass.sim.faults import Faults
 from windlass.sim.loop import outside
 
 T = TypeVar("T")
 
 AWAY_S = 1.0
+
+
+class WatchedLeases(MemoryLeases):
+    """The table, looked at: says who is declared dead."""
+
+    def __init__(
+        self,
+        store: MemoryFences,
+        shards: int,
+        *,
+        clock: Callable[[], float],
+        buried: Callable[[NodeId], None],
+    ) -> None:
+        super().__init__(store, shards, clock=clock)
+        self._buried = buried
+
+    async def bury(self, dead: NodeId, heirs: Mapping[int, NodeId], reason: str) -> None:
+        self._buried(dead)
+        await super().bury(dead, heirs, reason)
 
 
 class FaultyLeases:

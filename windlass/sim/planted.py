@@ -7,20 +7,30 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from windlass.core import run as run_core
+from windlass.core.detector import Detector
 from windlass.core.effects import Effect
 from windlass.core.errors import Refused, Unknown
 from windlass.core.names import Attempt, StepId
 from windlass.core.run_state import Run
 from windlass.engine import shard as shard_module
+from windlass.engine.abroad import Abroad
 from windlass.engine.batch import Batch
+from windlass.engine.holders import Holders
+from windlass.engine.host import NodeHost
 from windlass.engine.letters import Letter
 from windlass.engine.live import Live
+from windlass.engine.membership import Membership
+from windlass.engine.memory import Memory
 from windlass.engine.outbox import carry_out
 from windlass.engine.shard import Shard
+from windlass.engine.tenure import Tenure
 from windlass.engine.timers import Timers
 from windlass.journal import Group, StoreRefused
 from windlass.journal.committer import Committer
 from windlass.journal.memory import MemoryStore
+from windlass.sim.store import FaultyStore
+from windlass.wire import messages
+from windlass.wire.messages import Declined, Held, Offer, Taken
 
 
 @contextlib.contextmanager
@@ -123,6 +133,70 @@ def alarms_are_lost() -> contextlib.AbstractContextManager[None]:
     return _instead(Timers, "arm", deaf)
 
 
+def alarms_are_lost_with_memory() -> contextlib.AbstractContextManager[None]:
+    return _instead(Memory, "leave", Memory.forget)
+
+
+# Of several nodes.
+
+
+def unfenced_offers() -> contextlib.AbstractContextManager[None]:
+    def trusting(self: NodeHost, offer: Offer) -> Taken | Declined:
+        try:
+            worker = self.dispatcher.accept(messages.decode_task(offer.task))
+        except Refused as refusal:
+            return Declined(str(refusal))
+        return Taken(worker.id, worker.session)
+
+    return _instead(NodeHost, "_offer", trusting)
+
+
+def lease_trusted_after_a_gap() -> contextlib.AbstractContextManager[None]:
+    return _instead(Membership, "fresh", property(lambda self: True))
+
+
+def no_adoption() -> contextlib.AbstractContextManager[None]:
+    def nothing(self: NodeHost, shard: int) -> Held:
+        return Held()
+
+    return _instead(NodeHost, "_held", nothing)
+
+
+def detector_counts_through_gaps() -> contextlib.AbstractContextManager[None]:
+    def never(self: Detector, now: float) -> bool:
+        return False
+
+    return _instead(Detector, "_gap", never)
+
+
+@contextlib.contextmanager
+def another_database_is_not_noticed() -> Iterator[None]:
+    """Neither by the node, nor by the adapter of the journal, which here is the simulator's own."""
+
+    def blind(self: Tenure) -> None:
+        pass
+
+    adapter = _instead(FaultyStore, "_read_from_now", lambda self, group: True)
+    with _instead(Tenure, "_look_at_the_database", blind), adapter:
+        yield
+
+
+def nobody_asks_whether_a_task_is_wanted() -> contextlib.AbstractContextManager[None]:
+    async def silent(self: Holders) -> None:
+        pass
+
+    return _instead(Holders, "ask_owners", silent)
+
+
+@contextlib.contextmanager
+def who_declined_is_never_asked_again() -> Iterator[None]:
+    def silent(self: Abroad) -> None:
+        pass
+
+    with _instead(Abroad, "declined", silent), _instead(Abroad, "remind", silent):
+        yield
+
+
 PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {
     "effects before commit": effects_before_commit,
     "replies before commit": replies_before_commit,
@@ -132,4 +206,18 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
     "one bad letter fails its group": one_bad_letter_fails_its_group,
     "late results are taken": late_results_are_taken,
     "alarms are lost": alarms_are_lost,
+}
+
+PLANTED_AMONG_MANY: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {
+    "no fence": no_fence,
+    "effects before commit": effects_before_commit,
+    "no resume": no_resume,
+    "alarms are lost with memory": alarms_are_lost_with_memory,
+    "unfenced offers": unfenced_offers,
+    "lease trusted after a gap": lease_trusted_after_a_gap,
+    "no adoption": no_adoption,
+    "detector counts through gaps": detector_counts_through_gaps,
+    "another database is not noticed": another_database_is_not_noticed,
+    "nobody asks whether a task is wanted": nobody_asks_whether_a_task_is_wanted,
+    "who declined is never asked again": who_declined_is_never_asked_again,
 }

@@ -90,11 +90,15 @@ class FaultyStore:
         now = self._database()
         if sent_to != now:
             raise StoreUnknown("the database that it was sent to is gone")
-        ours = [g for g in groups if self._read_from.get(g.shard, now) == now]
+        ours = [group for group in groups if self._read_from_now(group)]
         kept = dict(zip(map(id, ours), await self._disk.commit(ours), strict=True))
         outcomes = [kept.get(id(group), False) for group in groups]
         self._kept([group for group, ok in zip(groups, outcomes, strict=True) if ok])
         return outcomes
+
+    def _read_from_now(self, group: Group) -> bool:
+        now = self._database()
+        return self._read_from.get(group.shard, now) == now
 
     async def _reachable(self) -> None:
         await asyncio.sleep(self._faults.chance.uniform(0.0, 0.002))

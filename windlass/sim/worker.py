@@ -13,7 +13,7 @@ from windlass.core.task import Failure, Outcome, Success, Task, TaskName
 from windlass.engine.node import Node
 from windlass.sim.faults import POISON, Faults
 
-SLOTS = 6
+HANGS_S = 3600.0  # of a task that has a timeout: its owner must enforce that
 
 
 class Witness(Protocol):
@@ -31,12 +31,14 @@ class SimWorker:
         *,
         name: str,
         place: str,
+        slots: int,
         handed_out: Callable[[Task], None],
         died: Callable[[SimWorker], None],
     ) -> None:
         self.id = WorkerId("sim")
         self.session = SessionId(name)
         self.capabilities = frozenset({"noop", place})
+        self._slots = slots
         self._node = node
         self._faults = faults
         self._witness = witness
@@ -48,7 +50,7 @@ class SimWorker:
 
     @property
     def free(self) -> int:
-        return SLOTS - len(self._running) if self._alive else 0
+        return self._slots - len(self._running) if self._alive else 0
 
     def start(self, task: Task) -> None:
         node = self._node.me.id
@@ -72,7 +74,7 @@ class SimWorker:
         faults, chance = self._faults, self._faults.chance
         started_at = self._node.clock.now()
         if faults.strikes("hangs"):
-            await asyncio.sleep(chance.uniform(20.0, 60.0))
+            await asyncio.sleep(HANGS_S if task.timeout_s else chance.uniform(20.0, 60.0))
         await asyncio.sleep(chance.choice([0.0, 0.01, 0.2, 3.0]) * chance.random())
         if faults.strikes("worker_dies"):
             self._give_up(task)

@@ -22,6 +22,7 @@ from windlass.sim.checks import Auditor, Name, Start, Violation
 from windlass.sim.clients import Clients
 from windlass.sim.faults import Faults, in_a_cluster
 from windlass.sim.home import Home
+from windlass.sim.leases import WatchedLeases
 from windlass.sim.loop import SimLoop
 from windlass.sim.mischief import Mischief
 from windlass.sim.network import SimNetwork
@@ -29,9 +30,12 @@ from windlass.sim.order import disorder
 
 SHARDS: Final = 4  # of a node that is alone
 CLUSTER_SHARDS: Final = 12
+SLOTS: Final = 6  # of a worker
+CLUSTER_SLOTS: Final = 2  # few, so that many tasks run on another node than their owner's
 EPOCH_S: Final = 1_700_000_000.0  # when the story begins, by its wall clock
 FAULTS_S: Final = 40.0
 DOUBT_S: Final = 12.0  # after the database went back: longer than a freeze, or than anything is under way
+WELL_S: Final = 8.0  # so long after all that ailed it a node has beaten, and everybody has seen that
 GRACE_S: Final = 15.0  # after the last fault, to notice and to recover
 FINISH_S: Final = 600.0  # for all runs: some of their tasks hang
 ORDER_S: Final = 60.0  # for the shards: drift is looked for every ten seconds
@@ -63,7 +67,8 @@ class World:
         self.faults = Faults(self.chance) if nodes == 1 else in_a_cluster(self.chance)
         self.disk = MemoryStore()
         self.shards = SHARDS if nodes == 1 else CLUSTER_SHARDS
-        self.leases = MemoryLeases(self.disk, self.shards, clock=self.now)
+        self.slots = SLOTS if nodes == 1 else CLUSTER_SLOTS
+        self.leases: MemoryLeases = WatchedLeases(self.disk, self.shards, clock=self.now, buried=self._buried)
         self.auditor = Auditor(is_dead=self._is_dead, doubtful=self._doubtful)
         self.network = SimNetwork(random.Random(self.chance.random()), strikes=self.faults.strikes)
         self.database_away = False
@@ -207,6 +212,12 @@ class World:
             self.homes[0].crash()
 
     # The checks.
+
+    def _buried(self, node: NodeId) -> None:
+        """Nobody is declared dead who lives and could say so; nor because the database was away for all."""
+        well_s = min((home.well_s for home in self.homes if home.lives_as(node)), default=0.0)
+        if well_s > WELL_S and not self._doubtful():
+            self.broken(Violation(f"{node} was declared dead, and was well for {well_s:.1f} s"))
 
     def _is_dead(self, node: NodeId) -> bool:
         return node in self.leases.members and not self.leases.alive(node)

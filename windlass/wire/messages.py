@@ -121,6 +121,7 @@ class Declined(Message, tag="Declined", frozen=True):
 
     reason: str
     stale: bool = False  # a newer owner has spoken
+    done: bool = False  # it has been run here, and is over
 
 
 class Unwanted(Message, tag="Unwanted", frozen=True):
