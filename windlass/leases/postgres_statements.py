@@ -67,10 +67,10 @@ EVENTS: Final = """
     WHERE ($1::bigint IS NULL OR number < $1) AND ($2::text IS NULL OR type = $2)
     ORDER BY number DESC LIMIT $3"""
 
-# Whoever is at the front of the queue that the given one stands in, for so long, and waits for its client. Who
-# is at work gets done by itself, and others may wait for the same. All are found before the first is ended: as
-# a mere condition, the planner would be free to end everybody first, and to ask afterwards whether they were
-# in the way.
+# Whoever is at the front of the queue that the given one stands in, for so long, and waits for its client.
+# Who is at work gets done by itself, and others may wait for the same. All are found before the first is
+# ended: as a mere condition, the planner would be free to end everybody first, and to ask afterwards whether
+# they were in the way.
 END_BLOCKERS: Final = """
     WITH RECURSIVE ahead(pid) AS (
       SELECT unnest(pg_blocking_pids($1))
