@@ -26,7 +26,7 @@ ENV_READY := .venv/windlass-env
 UV_READY := .tools/windlass-uv
 
 .DEFAULT_GOAL := help
-.PHONY: help env up cluster test demo check sim bench seed-runs load acceptance wheel lock clean FORCE
+.PHONY: help env up cluster test demo check sim chaos bench seed-runs load acceptance wheel lock clean FORCE
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,8 +51,11 @@ check: env ## the quick part of test: format, lint, types, layers
 	$(lint)
 	$(BIN)/python -m pytest tests/test_layers.py
 
-sim: env ## play SEEDS=200 simulated lives of an engine, with faults (SEED=7: that one again)
-	@exec $(BIN)/python -m windlass.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+sim: env ## play SEEDS=200 simulated lives of one node and of many, with faults (NODES=one|many, SEED=7: that one)
+	@exec $(BIN)/python -m windlass.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(if $(NODES),--nodes $(NODES))
+
+chaos: env ## kill, freeze, cut off and restart real nodes under 1,000 runs, then read the journal (minutes)
+	@exec $(BIN)/python -m tests.cluster.chaos
 
 bench: env ## measure, beside the ceiling of the store
 	@exec $(BIN)/python -m bench

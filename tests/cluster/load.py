@@ -41,6 +41,7 @@ class Failed:
     status: int  # 0: no answer
     reason: str
     took_s: float
+    about: str  # the run
 
     @property
     def refused(self) -> bool:
@@ -119,7 +120,7 @@ class Load:
         body = json.dumps({"runId": run, "context": {"asked": run}}).encode()
         path = f"/api/v1/workflows/{workflow}/execute"
         while True:
-            answer = await self.ask(session, "start", path, body)
+            answer = await self.ask(session, "start", run, path, body)
             if answer is not None:
                 self.acknowledged[run] = time.monotonic()
                 return
@@ -130,7 +131,7 @@ class Load:
             await asyncio.sleep(1 / self.reads_per_s)
             if self.acknowledged:
                 run = self._chance.choice(list(self.acknowledged))
-                answer = await self.ask(session, "read", f"/api/v1/runs/{run}")
+                answer = await self.ask(session, "read", run, f"/api/v1/runs/{run}")
                 assert answer is None or answer["id"] == run
 
     async def _look(self) -> None:
@@ -144,7 +145,7 @@ class Load:
             self.ended.update(run for (run,) in rows)
 
     async def ask(
-        self, session: aiohttp.ClientSession, what: str, path: str, body: bytes | None = None
+        self, session: aiohttp.ClientSession, what: str, about: str, path: str, body: bytes | None = None
     ) -> Json:
         """The answer; None: it failed, which is noted."""
         node, url = self._chance.choice(self.urls())
@@ -166,7 +167,7 @@ class Load:
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"
         at = time.monotonic()
-        self.failed.append(Failed(at, node, what, status, reason, at - began))
+        self.failed.append(Failed(at, node, what, status, reason, at - began, about))
         return None
 
     def _choice(self) -> str:

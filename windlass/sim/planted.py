@@ -13,9 +13,7 @@ from windlass.core.errors import Refused, Unknown
 from windlass.core.names import Attempt, StepId
 from windlass.core.run_state import Run
 from windlass.engine import shard as shard_module
-from windlass.engine.abroad import Abroad
 from windlass.engine.batch import Batch
-from windlass.engine.holders import Holders
 from windlass.engine.host import NodeHost
 from windlass.engine.letters import Letter
 from windlass.engine.live import Live
@@ -181,22 +179,6 @@ def another_database_is_not_noticed() -> Iterator[None]:
         yield
 
 
-def nobody_asks_whether_a_task_is_wanted() -> contextlib.AbstractContextManager[None]:
-    async def silent(self: Holders) -> None:
-        pass
-
-    return _instead(Holders, "ask_owners", silent)
-
-
-@contextlib.contextmanager
-def who_declined_is_never_asked_again() -> Iterator[None]:
-    def silent(self: Abroad) -> None:
-        pass
-
-    with _instead(Abroad, "declined", silent), _instead(Abroad, "remind", silent):
-        yield
-
-
 PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {
     "effects before commit": effects_before_commit,
     "replies before commit": replies_before_commit,
@@ -218,6 +200,4 @@ PLANTED_AMONG_MANY: Final[dict[str, Callable[[], contextlib.AbstractContextManag
     "no adoption": no_adoption,
     "detector counts through gaps": detector_counts_through_gaps,
     "another database is not noticed": another_database_is_not_noticed,
-    "nobody asks whether a task is wanted": nobody_asks_whether_a_task_is_wanted,
-    "who declined is never asked again": who_declined_is_never_asked_again,
 }
