@@ -26,10 +26,10 @@ ENV_READY := .venv/windlass-env
 UV_READY := .tools/windlass-uv
 
 .DEFAULT_GOAL := help
-.PHONY: help env up cluster test demo check sim chaos bench seed-runs load acceptance wheel lock clean FORCE
+.PHONY: help env up cluster test demo check sim chaos bench bench-cluster seed-runs load acceptance wheel lock clean FORCE
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 env: $(ENV_READY) ## make .venv with everything pinned (does nothing when it is up to date)
 	@:
@@ -59,6 +59,9 @@ chaos: env ## kill, freeze, cut off and restart real nodes under 1,000 runs, the
 
 bench: env ## measure, beside the ceiling of the store
 	@exec $(BIN)/python -m bench
+
+bench-cluster: env ## measure nodes over PostgreSQL: throughput of 1, 2, 3, latency, failover, distance to the ceiling
+	@exec $(BIN)/python -m bench.cluster
 
 seed-runs: env ## make a journal of N=1000000 finished runs in DATA=.windlass-seeded
 	@exec $(BIN)/python -m bench.seed_runs $(N) --data $(DATA)
