@@ -23,7 +23,13 @@ class Unreadable(MemoryStore):
 
 def test_a_journal_that_cannot_be_read_for_a_moment_does_not_end_the_engine() -> None:
     async def story(store: Unreadable) -> None:
-        await lone_node(store, NodeSettings(shards=3), wall=time.time, chance=random.Random(1)).purge()
+        node = lone_node(store, NodeSettings(shards=3), wall=time.time, chance=random.Random(1))
+        serving = asyncio.ensure_future(node.serve())
+        await node.ready.wait()
+        await node.purge()
         assert store.asked == 3
+        assert not serving.done()
+        serving.cancel()
+        await asyncio.wait({serving})
 
     asyncio.run(story(Unreadable()))

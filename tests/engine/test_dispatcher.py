@@ -123,6 +123,21 @@ def test_what_is_no_longer_wanted_is_not_started() -> None:
     assert dispatcher.waiting == 0
 
 
+def test_a_run_is_recalled_though_its_worker_asks_for_more_as_soon_as_it_stops() -> None:
+    class Eager(Bench):
+        def stop(self, name: TaskName) -> None:
+            super().stop(name)
+            dispatcher.match()
+
+    dispatcher, book, worker = Dispatcher(), Book(), Eager(WorkerId("w"))
+    dispatcher.connect(worker)
+    for step in "abc":
+        offer(dispatcher, book, step)
+    book.unwanted = {StepId(step) for step in "abc"}
+    dispatcher.recall_all(run_key("r"))
+    assert (worker.stopped, worker.holding, dispatcher.waiting) == (["a"], [], 0)
+
+
 def test_recall_stops_what_runs_and_withdraw_only_what_waits() -> None:
     dispatcher, book, worker = Dispatcher(), Book(), Bench(WorkerId("w"))
     dispatcher.connect(worker)

@@ -13,13 +13,14 @@ import pytest
 
 from tests.engine.many import SHARDS, Many, play
 from windlass.core.cluster import GATEWAY, Load, NodeId, View
-from windlass.core.errors import Overloaded, Unavailable
+from windlass.core.errors import Moved, Overloaded, Unavailable
 from windlass.core.events import RunEnded
 from windlass.core.log import Line, Printed
 from windlass.core.names import run_key
 from windlass.core.orders import Read
 from windlass.engine.membership import ClusterSettings
 from windlass.engine.node import NodeSettings
+from windlass.engine.router import HOPS_MAX
 from windlass.wire.messages import Answer, Request
 
 ONE = {"only": {"kind": "noop"}}
@@ -331,6 +332,21 @@ def test_after_a_move_every_node_finds_the_new_owner_at_once() -> None:
             assert await many.status(via, run) == "running"
         assert many.loop.time() - began < 1.0
         assert many.owner(run) != "a"
+
+    play(story)
+
+
+def test_a_request_that_went_astray_is_given_back_at_once_by_the_last_in_the_line() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a", "b", "c")
+        await many.define("a", ONE)
+        run_id = many.run_of("a")
+        await many.start("a", run_id)
+        # Whoever sent it here may have learned meanwhile that the shard is its own: it must not wait for us.
+        began = many.loop.time()
+        with pytest.raises(Moved):
+            await many.nodes["b"].router.send(run_key(run_id), Read(), hops=HOPS_MAX)
+        assert many.loop.time() - began < 0.1
 
     play(story)
 

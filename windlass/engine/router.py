@@ -103,7 +103,8 @@ class Router:
                 self._stats.routing.note(clock() - began)
                 return reply
             except (Moved, Fenced) as moved:  # nothing was decided there
-                if clock() >= deadline:
+                # Whoever sent it here may know better by now: the last in the line does not keep it.
+                if clock() >= deadline or hops >= HOPS_MAX:
                     raise doubt or moved from None
             except Unknown as unknown:
                 # A command given twice acts once: whoever owns the entity next can tell what became of it.

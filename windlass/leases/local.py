@@ -35,7 +35,9 @@ class LocalLeases:
         self._numbered = 0
 
     async def join(self, member: Member, *, sure: NodeId | None = None) -> View:
-        await self._claim(self._shards, member.id)
+        # What keeps a lone node from its journal keeps it from starting: its own error says what.
+        epochs = await self._store.claim(list(self._shards))
+        self._shards |= {shard: Holding(member.id, epoch) for shard, epoch in epochs.items()}
         started_at = member.started_at or self._clock()
         self._member = replace(member, state="up", started_at=started_at)
         await self._tell("joined", f"it came up at {member.address}")
