@@ -58,7 +58,9 @@ class Machine:
     def __init__(self, cluster: Cluster, name: str, options: Sequence[str], *, proxied: bool) -> None:
         self.cluster = cluster
         self.name = name
+        self.host = "127.0.0.1"
         self.port = free_port()
+        self.through: list[str] = []  # what its command is given to, to be run somewhere else
         self.lives = 0
         self.welcomed = False  # it has said that it is ready, in this life
         self.options = list(options)
@@ -77,12 +79,12 @@ class Machine:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def address(self) -> str:
         """Where the others think it is."""
-        return self.door.address if self.door is not None else f"127.0.0.1:{self.port}"
+        return self.door.address if self.door is not None else f"{self.host}:{self.port}"
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -99,7 +101,7 @@ class Machine:
 
     def start(self, *more: str) -> None:
         """Does not wait until it is ready."""
-        where = ("--listen", f"127.0.0.1:{self.port}", "--advertise", self.address)
+        where = ("--listen", f"{self.host}:{self.port}", "--advertise", self.address)
         self._launch([*where, *self.options, *more], {})
 
     def start_as(self, variables: dict[str, str]) -> None:
@@ -119,7 +121,7 @@ class Machine:
         ]
         with self._file("out").open("wb") as out, self._file("err").open("ab") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-S", "-c", LAUNCH, *command],
+                [*self.through, sys.executable, "-S", "-c", LAUNCH, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -297,9 +299,23 @@ class Cluster:
         return {document["id"]: document for document in documents(self.marks)}
 
     def prepare(self) -> None:
-        """The workflows are there, and every node has its share."""
+        """The nodes are ready, the workflows are there, and every one has its share."""
+        for machine in self:
+            machine.welcome()
         self.apply(*self.documents.values())
         self.until_level()
+
+    def mend(self) -> None:
+        """Whatever was done to it: every wire is whole, every machine runs, and all have their share."""
+        for machine in self:
+            for proxy in (machine.door, machine.line):
+                if proxy is not None:
+                    proxy.heal()
+            if not machine.runs:
+                machine.start()
+        for machine in self:
+            machine.welcome()
+        self.until_level(within_s=30)
 
     def apply(self, *documents: dict[str, Json]) -> None:
         machine = next(machine for machine in self if machine.runs)
@@ -412,8 +428,6 @@ def a_cluster(
             stage.do(_prepare(place))
             for name in names:
                 cluster.add(name, *options, proxied=proxied).start()
-            for machine in cluster:
-                machine.welcome()
             if names:
                 cluster.prepare()
             yield cluster

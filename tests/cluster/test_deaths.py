@@ -2,133 +2,172 @@
 
 from __future__ import annotations
 
-import json
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cluster.asking import API, get, post
-from tests.cluster.checker import Account, check
 from tests.cluster.load import Load, spread_over
+from tests.cluster.looking import (
+    a_workflow,
+    checked,
+    ended,
+    facts,
+    holder_of,
+    marks_of,
+    passes,
+    shown,
+    start_long,
+    status_of,
+)
 from tests.cluster.machines import Cluster, a_cluster
-from tests.cluster.test_cluster import a_workflow, ended, shown, status_of
-from tests.cluster.work import Mark, read_marks
 from tests.waiting import wait_until
 
 RUNS = 200
-DETECTED_S, RESTARTED_S, FAILOVER_S = (
-    10.0,
-    5.0,
-    15.0,
-)  # the bounds of the seeds; what it takes is measured elsewhere
-LEASE_S = 2.5
-DEAD_S = 3.5
+# The bounds of the seeds. What it really takes is measured elsewhere: python -m tests.cluster.chaos
+DETECTED_S, RESTARTED_S, FAILOVER_S = 10.0, 5.0, 15.0
 
 
-def checked(cluster: Cluster, acknowledged: Any = ()) -> Account:
-    wait_until(lambda: cluster.value("SELECT count(*) FROM runs WHERE NOT settled") == 0, 30)
-    work = check(cluster.place, shards=cluster.shards, acknowledged=acknowledged, marks=cluster.marks)
-    return cluster.stage.do(work)
+@pytest.fixture(scope="module")
+def of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with a_cluster(tmp_path_factory.mktemp("deaths") / "of-three", "a", "b", "c") as made:
+        yield made
 
 
-def passes(seconds: float) -> None:
-    """Nothing is waited for but time: what must not happen has had its chance."""
-    until = time.monotonic() + seconds
-    wait_until(lambda: time.monotonic() >= until, seconds + 5)
-
-
-def marks_of(cluster: Cluster, run: str, what: str = "begin") -> list[Mark]:
-    return [mark for mark in read_marks(cluster.marks) if mark.run == run and mark.what == what]
-
-
-def facts(cluster: Cluster, run: str) -> list[tuple[str, dict[str, Any]]]:
-    rows = cluster.rows("SELECT type, body FROM events WHERE entity = $1 ORDER BY seq", f"run/default/{run}")
-    return [(type, json.loads(body)) for type, body in rows]
-
-
-def start_long(cluster: Cluster, run: str, seconds: float, at: str, workflow: str = "long") -> None:
-    body = {"runId": run, "input": {"seconds": seconds}}
-    shown(post(cluster[at].url, f"{API}/workflows/{workflow}/execute", body))
-
-
-def holder_of(cluster: Cluster, run: str) -> str:
-    """The node whose worker has its step, as the journal knows it."""
-
-    def grants() -> list[str]:
-        return [body["worker"] for type, body in facts(cluster, run) if type == "StepGranted"]
-
-    wait_until(grants)
-    return grants()[-1]
+@pytest.fixture
+def cluster(of_three: Cluster) -> Iterator[Cluster]:
+    """All of them alive and well, also after what another test has done to them."""
+    of_three.mend()
+    yield of_three
 
 
 @pytest.mark.accepts("S0.3", "S0.7", "S0.43", "S0.44", "S0.58", "S0.59")
-def test_whichever_node_is_killed_its_runs_go_on_elsewhere(tmp_path: Path) -> None:
-    with a_cluster(tmp_path / "killed", "a", "b", "c") as cluster:
-        # Given two hundred runs in flight, started and read all over the cluster
-        load = Load(cluster, RUNS, spread_over(cluster), reads_per_s=20)
-        load.start()
-        for victim in ("a", "b", "c"):
-            wait_until(lambda: load.open_now > RUNS / 2, 30)
-            before = len(cluster.events("failover"))
-            # When one node is killed
-            killed_at, began = time.time(), time.monotonic()
-            cluster[victim].kill()
-            survivors = [machine.name for machine in cluster.others(victim)]
-            wait_until(partial(cluster.open_on, *survivors), FAILOVER_S)
-            took_s = time.monotonic() - began
-            # Then the others notice, and open every shard of it, in time;
-            (failover,) = cluster.events("failover")[before:]
-            assert failover["node"] == victim and failover["entities"] > 0
-            assert failover["at"] - killed_at < DETECTED_S
-            assert took_s - (failover["at"] - killed_at) < RESTARTED_S
-            # every operation is there again, whoever is asked;
-            for machine in cluster.others():
-                workflow, run = f"after-{victim}-{machine.name}", f"run-after-{victim}-{machine.name}"
-                assert post(machine.url, f"{API}/workflows", a_workflow(workflow)).status == 201
-                shown(post(machine.url, f"{API}/workflows/{workflow}/execute", {"runId": run}))
-                wait_until(partial(ended, machine.url, run))
-                assert shown(get(machine.url, f"{API}/workflows/{workflow}/status"))["state"] == "completed"
-            # and it joins again by itself when it is started again.
-            cluster[victim].restart()
-            cluster.until_level()
-        load.stop()
-        # In the end everything that was acknowledged has ended, and nothing that had ended was done again.
-        account = checked(cluster, load.acknowledged)
-        assert account.writers >= {"a-1", "a-2", "b-1", "b-2", "c-1", "c-2"}
-        assert account.claims > cluster.shards
+def test_whichever_node_is_killed_its_runs_go_on_elsewhere(cluster: Cluster) -> None:
+    # Given two hundred runs in flight, started and read all over the cluster
+    load = Load(cluster, RUNS, spread_over(cluster), reads_per_s=20)
+    load.start()
+    for victim in ("a", "b", "c"):
+        wait_until(lambda: load.open_now > RUNS / 2, 30)
+        before = len(cluster.events("failover"))
+        # When one node is killed
+        killed_at, began = time.time(), time.monotonic()
+        cluster[victim].kill()
+        survivors = [machine.name for machine in cluster.others(victim)]
+        wait_until(partial(cluster.open_on, *survivors), FAILOVER_S)
+        took_s = time.monotonic() - began
+        # Then the others notice, and open every shard of it, in time;
+        (failover,) = cluster.events("failover")[before:]
+        assert failover["node"] == victim and failover["entities"] > 0
+        assert failover["at"] - killed_at < DETECTED_S
+        assert took_s - (failover["at"] - killed_at) < RESTARTED_S
+        # every operation is there again, whoever is asked;
+        for machine in cluster.others():
+            workflow, run = f"after-{victim}-{machine.name}", f"run-after-{victim}-{machine.name}"
+            assert post(machine.url, f"{API}/workflows", a_workflow(workflow)).status == 201
+            shown(post(machine.url, f"{API}/workflows/{workflow}/execute", {"runId": run}))
+            wait_until(partial(ended, machine.url, run))
+            assert shown(get(machine.url, f"{API}/workflows/{workflow}/status"))["state"] == "completed"
+        # and it joins again by itself when it is started again.
+        cluster[victim].restart()
+        cluster.until_level()
+    load.stop()
+    # In the end everything that was acknowledged has ended, and nothing that had ended was done again.
+    account = checked(cluster, load.acknowledged)
+    assert account.writers >= {"a-1", "a-2", "b-1", "b-2", "c-1", "c-2"}
+    assert account.claims > cluster.shards
 
 
 @pytest.mark.accepts("S0.67")
-def test_the_status_of_a_workflow_is_there_after_the_node_that_had_it_was_killed(tmp_path: Path) -> None:
-    with a_cluster(tmp_path / "literally", "a", "b", "c") as cluster:
-        shown(post(cluster["a"].url, f"{API}/workflows", a_workflow("workflow-1")))
-        place = shown(get(cluster["a"].url, f"{API}/cluster/workflow/workflow-1/location"))
-        cluster[place["node"]].kill()
-        survivor = cluster.others(place["node"])[0]
+def test_the_status_of_a_workflow_is_there_after_the_node_that_had_it_was_killed(cluster: Cluster) -> None:
+    shown(post(cluster["a"].url, f"{API}/workflows", a_workflow("workflow-1")))
+    place = shown(get(cluster["a"].url, f"{API}/cluster/workflow/workflow-1/location"))
+    cluster[place["node"]].kill()
+    survivor = cluster.others(place["node"])[0]
 
-        def moved() -> bool:
-            now = shown(get(survivor.url, f"{API}/cluster/workflow/workflow-1/location"))
-            return now["node"] not in (None, place["node"]) and now["epoch"] > place["epoch"]
+    def moved() -> bool:
+        now = shown(get(survivor.url, f"{API}/cluster/workflow/workflow-1/location"))
+        return now["node"] not in (None, place["node"]) and now["epoch"] > place["epoch"]
 
-        wait_until(moved, FAILOVER_S)
-        assert shown(get(survivor.url, f"{API}/workflows/workflow-1/status"))["workflowId"] == "workflow-1"
+    wait_until(moved, FAILOVER_S)
+    assert shown(get(survivor.url, f"{API}/workflows/workflow-1/status"))["workflowId"] == "workflow-1"
+
+
+def test_a_node_that_is_frozen_for_two_seconds_loses_nothing(cluster: Cluster) -> None:
+    load = Load(cluster, 60, spread_over(cluster, "b"), reads_per_s=10)
+    load.start()
+    wait_until(lambda: load.open_now > 30, 30)
+    claims = cluster.value("SELECT count(*) FROM audit_shards")
+    failovers = cluster.events("failover")
+    cluster["b"].freeze()
+    passes(2.0)
+    cluster["b"].thaw()
+    passes(2.5)
+    load.stop()
+    assert cluster.value("SELECT count(*) FROM audit_shards") == claims, "somebody took a shard"
+    assert cluster.events("failover") == failovers
+    assert load.failures() == {}
+    checked(cluster, load.acknowledged)
+
+
+def test_a_node_that_wakes_after_its_lease_finds_itself_fenced_forgets_and_rejoins(cluster: Cluster) -> None:
+    # Given a node in the middle of its work, with a long task at its own worker
+    load = Load(cluster, 100, spread_over(cluster, "b"), reads_per_s=10)
+    load.start()
+    run = cluster.id_on("b")
+    start_long(cluster, run, 5.0, "a")
+    wait_until(lambda: load.open_now > 60 and marks_of(cluster, run), 30)
+    forgot, lives = cluster["b"].says(FORGETS), cluster["b"].lives
+    (id_before,) = cluster.rows("SELECT id FROM nodes WHERE name = 'b' AND state <> 'dead'")
+    # When it is frozen for longer than the others wait
+    cluster["b"].freeze()
+    wait_until(lambda: cluster.open_on("a", "c"), FAILOVER_S)
+    cluster["b"].thaw()
+    # Then it forgets what it had, joins anew, and gets its share again,
+    wait_until(lambda: cluster["b"].says(FORGETS) == forgot + 1)
+    cluster.until_level()
+    (id_after,) = cluster.rows("SELECT id FROM nodes WHERE name = 'b' AND state <> 'dead'")
+    assert cluster["b"].lives == lives and id_after != id_before
+    load.stop()
+    wait_until(partial(ended, cluster["b"].url, run), 30)
+    # and nothing was done twice, nor written by two.
+    checked(cluster, load.acknowledged)
+
+
+FORGETS = "this node was declared dead; it forgets everything and joins anew"
+
+
+def test_a_node_frozen_inside_an_append_does_no_harm(cluster: Cluster) -> None:
+    run = cluster.id_on("b")
+    # Given an append of b's that PostgreSQL has, and cannot finish yet
+    with cluster.holding_shard(cluster.shard_of(run)):
+        asked = cluster.stage.spawn(cluster.start_run("one", run, cluster["b"].url))
+        wait_until(cluster.somebody_waits)
+        # When b is frozen there, and then the append is kept after all
+        cluster["b"].freeze()
+    wait_until(lambda: cluster.rows("SELECT 1 FROM runs WHERE id = $1", run))
+    # Then the others go on with what was kept,
+    wait_until(lambda: cluster.open_on("a", "c"), FAILOVER_S)
+    wait_until(partial(ended, cluster["a"].url, run), 20)
+    # and b, once it wakes, tells its client the truth or that it does not know.
+    cluster["b"].thaw()
+    wait_until(asked.done, 20)
+    assert asked.result() in (200, 0, 504)
+    cluster.until_level()
+    checked(cluster, [run])
 
 
 def test_a_task_whose_owner_is_killed_is_adopted_and_not_run_again(tmp_path: Path) -> None:
     with a_cluster(tmp_path / "adopted", shards=6) as cluster:
         for name, slots in (("a", "0"), ("b", "4"), ("c", "4")):
             cluster.add(name, "--slots", slots).start()
-        for machine in cluster:
-            machine.welcome()
         cluster.prepare()
         # Given a task of a's run that another node's worker has, and a result that comes after a's death
         run = cluster.id_on("a")
         start_long(cluster, run, 4.0, "b")
-        holder = holder_of(cluster, run)
-        assert holder in ("b", "c")
+        assert holder_of(cluster, run) in ("b", "c")
         # When the owner is killed
         cluster["a"].kill()
         wait_until(lambda: cluster.open_on("b", "c"), FAILOVER_S)
@@ -147,8 +186,6 @@ def test_the_tasks_of_a_killed_worker_are_lost_and_their_policy_decides(tmp_path
     with a_cluster(tmp_path / "lost") as cluster:
         for name, slots in (("a", "0"), ("b", "1"), ("c", "1"), ("d", "1")):
             cluster.add(name, "--slots", slots).start()
-        for machine in cluster:
-            machine.welcome()
         cluster.prepare()
         no_retry = {**cluster.documents["long"], "id": "once"}
         no_retry["steps"] = {"work": {**no_retry["steps"]["work"], "on_lost": "fail"}}
@@ -156,7 +193,7 @@ def test_the_tasks_of_a_killed_worker_are_lost_and_their_policy_decides(tmp_path
         # Given tasks of a node that has no worker of its own: each of the others has one
         runs = {cluster.id_on("a"): workflow for workflow in ("long", "once")}
         for run, workflow in runs.items():
-            start_long(cluster, run, 8.0, "a", workflow)
+            start_long(cluster, run, 5.0, "a", workflow)
         holders = {run: holder_of(cluster, run) for run in runs}
         assert len(set(holders.values())) == 2 and "a" not in holders.values()
         wait_until(lambda: all(marks_of(cluster, run) for run in runs))
@@ -176,71 +213,3 @@ def test_the_tasks_of_a_killed_worker_are_lost_and_their_policy_decides(tmp_path
             assert [mark.attempt for mark in marks_of(cluster, run)] == ([1, 2] if retried else [1])
             assert not retried or holder_of(cluster, run) == "d"
         checked(cluster)
-
-
-def test_a_node_that_is_frozen_for_two_seconds_loses_nothing(tmp_path: Path) -> None:
-    with a_cluster(tmp_path / "busy", "a", "b", "c") as cluster:
-        load = Load(cluster, 60, spread_over(cluster, "b"), reads_per_s=10)
-        load.start()
-        wait_until(lambda: load.open_now > 30, 30)
-        claims = cluster.value("SELECT count(*) FROM audit_shards")
-        cluster["b"].freeze()
-        passes(2.0)
-        cluster["b"].thaw()
-        passes(DEAD_S)
-        load.stop()
-        assert cluster.value("SELECT count(*) FROM audit_shards") == claims, "somebody took a shard"
-        assert cluster.events("failover") == []
-        assert load.failures() == {}
-        checked(cluster, load.acknowledged)
-
-
-def test_a_node_that_wakes_after_its_lease_finds_itself_fenced_forgets_and_rejoins(tmp_path: Path) -> None:
-    with a_cluster(tmp_path / "frozen", "a", "b", "c") as cluster:
-        # Given a node in the middle of its work, with a long task at its own worker
-        load = Load(cluster, 100, spread_over(cluster, "b"), reads_per_s=10)
-        load.start()
-        run = cluster.id_on("b")
-        start_long(cluster, run, 6.0, "a")
-        wait_until(lambda: load.open_now > 60 and marks_of(cluster, run), 30)
-        # When it is frozen for longer than the others wait
-        cluster["b"].freeze()
-        wait_until(lambda: cluster.open_on("a", "c"), FAILOVER_S)
-        passes(LEASE_S)
-        claims = cluster.value("SELECT count(*) FROM audit_shards WHERE owner_name = 'b'")
-        cluster["b"].thaw()
-        # Then it forgets what it had, joins anew, and gets its share again,
-        wait_until(
-            lambda: cluster.value("SELECT count(*) FROM nodes WHERE name = 'b' AND state = 'dead'") == 1
-        )
-        cluster.until_level()
-        assert cluster["b"].says("this node was declared dead; it forgets everything and joins anew") == 1
-        assert cluster.value("SELECT count(*) FROM audit_shards WHERE owner_name = 'b'") > claims
-        assert cluster["b"].lives == 1
-        load.stop()
-        wait_until(partial(ended, cluster["b"].url, run), 30)
-        # and nothing was done twice, nor written by two.
-        account = checked(cluster, load.acknowledged)
-        assert account.writers == {"a-1", "b-1", "c-1"}
-
-
-def test_a_node_frozen_inside_an_append_does_no_harm(tmp_path: Path) -> None:
-    with a_cluster(tmp_path / "inside", "a", "b", "c") as cluster:
-        run = cluster.id_on("b")
-        shard = cluster.value("SELECT shard FROM shards WHERE shard = $1", int(cluster.shard_of(run)))
-        # Given an append of b's that PostgreSQL has, and cannot finish yet
-        with cluster.holding_shard(shard):
-            asked = cluster.stage.spawn(cluster.start_run("one", run, cluster["b"].url))
-            wait_until(cluster.somebody_waits)
-            # When b is frozen there, and then the append is kept after all
-            cluster["b"].freeze()
-        wait_until(lambda: cluster.rows("SELECT 1 FROM runs WHERE id = $1", run))
-        # Then the others go on with what was kept,
-        wait_until(lambda: cluster.open_on("a", "c"), FAILOVER_S)
-        wait_until(partial(ended, cluster["a"].url, run), 20)
-        # and b, once it wakes, tells its client the truth or nothing.
-        cluster["b"].thaw()
-        wait_until(asked.done, 20)
-        assert asked.result() in (200, 0, 503, 504)
-        cluster.until_level()
-        checked(cluster, [run])

@@ -8,6 +8,7 @@ import pytest
 
 from tests.engine.many import Many, play
 from tests.engine.rig import HAND, Hand
+from windlass.core.cluster import Holding
 from windlass.core.commands import CancelRun
 from windlass.core.names import Attempt, RunId, StepId, run_key
 from windlass.core.task import Success, Task
@@ -86,6 +87,33 @@ def test_an_attempt_that_a_node_has_given_up_is_followed_by_the_next_one_there()
         await many.start("a", run)
         await many.settle()
         assert many.hands["b"].held("only").attempt == 2
+
+    play(story)
+
+
+def test_the_owner_of_a_moved_shard_asks_those_too_who_joined_since_its_last_beat() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a", "b", slots=0)
+        await many.up("c")
+        a, b, c = (many.nodes[name] for name in "abc")
+        await many.define("a", ONE)
+        run = many.run_of("a")
+        await many.start("a", run)
+        await many.settle()
+        assert many.hands["c"].held("only")
+        elsewhere = Hand("hand of a", 10, node=a)
+        a.employ(elsewhere)
+        number = a.shard_of(run)
+        epoch = await a.tenure.hand_over(number)
+        assert epoch is not None
+        new = await a.leases.give(number, epoch=epoch, to=b.me.id, reason="")
+        assert new is not None
+        b.membership.members.pop(c.me.id)  # as if it had joined a moment ago
+        b.membership.learn({number: Holding(b.me.id, new)})
+        a.tenure.moved(number)
+        await many.settle(5.0)
+        assert many.owner(run) == "b"
+        assert not elsewhere.tasks
 
     play(story)
 

@@ -123,9 +123,8 @@ class Abroad:
                 self.calls.tell(node, Hungry(True))
 
     def declined(self) -> None:
-        """We were thought to have a slot that we have not: tell how many we have, and when that changes."""
-        self._told = None
-        self.matched()
+        """Whoever offered it now thinks that we have no slot: tell it when that changes from what it is."""
+        self._told = self._free()
 
     def matched(self) -> None:
         """Slots or queue may have changed: tell those concerned, once for all that changes now."""
@@ -160,11 +159,14 @@ class Abroad:
             self._am_hungry = hungry
             for node in self._neighbours:
                 self.calls.tell(node, Hungry(hungry))
-        now = (self.dispatcher.free, self.dispatcher.capabilities)
+        now = self._free()
         if self._hungry and now != self._told:
             self._told = now
             for node in sorted(self._hungry):
                 self.calls.tell(node, self._slots())
+
+    def _free(self) -> tuple[int, frozenset[str]]:
+        return self.dispatcher.free, self.dispatcher.capabilities
 
     def _slots(self) -> Slots:
         me, here = self._me(), self.dispatcher

@@ -547,10 +547,10 @@ class Dispatcher:
             del self._gone[requires]
 
     def _drop(self, entry: Entry, *, stop: bool) -> None:
-        if stop and entry.out and entry.holder is not None:
-            self._stop(entry.name, entry.holder, entry.owner)
-        waited, entry.state = entry.state == "queued", "gone"
-        if waited:
+        state, entry.state = entry.state, "gone"
+        if state == "gone":
+            return
+        if state == "queued":
             self._compact(entry.requires)
         del self._entries[entry.name]
         self._lent.pop(entry.name, None)
@@ -558,6 +558,9 @@ class Dispatcher:
         del of_run[entry.name]
         if not of_run:
             del self._by_run[entry.key]
+        # At last: a worker that stops has a free slot, and looking for what fits there may drop others.
+        if stop and state in ("offered", "held") and entry.holder is not None:
+            self._stop(entry.name, entry.holder, entry.owner)
 
     def _stop(self, name: TaskName, holder: Holder, owner: Owner) -> None:
         abroad = self._abroad.get(holder.session)

@@ -48,7 +48,7 @@ class Follower:
 
 class Followers:
     def __init__(self) -> None:
-        self._by_key: dict[Key, set[Follower]] = {}
+        self._by_key: dict[Key, dict[Follower, None]] = {}  # in the order they came
         self.on_first: Callable[[Key], None] = lambda key: None  # somebody begins to follow it
         self.on_last: Callable[[Key], None] = lambda key: None  # nobody follows it any more
 
@@ -58,15 +58,15 @@ class Followers:
     def add(self, follower: Follower) -> None:
         those = self._by_key.get(follower.key)
         if those is None:
-            self._by_key[follower.key] = {follower}
+            self._by_key[follower.key] = {follower: None}
             self.on_first(follower.key)
         else:
-            those.add(follower)
+            those[follower] = None
 
     def remove(self, follower: Follower) -> None:
         those = self._by_key.get(follower.key)
         if those is not None:
-            those.discard(follower)
+            those.pop(follower, None)
             if not those:
                 del self._by_key[follower.key]
                 self.on_last(follower.key)

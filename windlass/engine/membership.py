@@ -49,6 +49,7 @@ class Membership:
     plan: Plan = field(default_factory=Plan)
     database: str = ""
     _learned_at: dict[int, float] = field(default_factory=dict)  # when somebody told us of a shard
+    _looked_at: float = float("-inf")  # when we asked for the newest of all views
     _planned_at: float = float("-inf")
     beaten_at: float = float("-inf")  # when our last good beat was sent
     beat: int = 0
@@ -108,6 +109,10 @@ class Membership:
         """Returns when something is known that was not known before."""
         await self._changed.wait()
 
+    def knows_all(self, shard: int) -> bool:
+        """Whether we know everybody whom an earlier owner of a shard of ours knew: we have looked since."""
+        return self._looked_at >= self._learned_at.get(shard, float("-inf"))
+
     def unowned(self) -> list[int]:
         """Shards that were nobody's for long enough."""
         now = self.monotonic()
@@ -126,6 +131,7 @@ class Membership:
 
     def seen(self, view: View, asked_at: float) -> None:
         """What the database shows, when asked at that time."""
+        self._looked_at = max(self._looked_at, asked_at)
         self.members = {node: member for node, member in view.members.items() if member.alive}
         beats = {node: member.beat for node, member in self.members.items() if node != self.me.id}
         self.detector.observe(self.monotonic(), beats, asked_at=asked_at)

@@ -51,6 +51,7 @@ class Tenure:
     group: asyncio.TaskGroup | None = None
     _held: dict[int, Held] = field(default_factory=dict)
     _moving: set[int] = field(default_factory=set)
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _database: str = ""
 
     @property
@@ -118,6 +119,7 @@ class Tenure:
                 self._note(number, epoch, me, None)
                 shard = Shard(number, epoch, self.around)
                 try:
+                    await self._look_around(number)
                     await shard.open()
                     self.logbook.reopened(number)
                     self._note(number, epoch, me, shard)
@@ -140,6 +142,16 @@ class Tenure:
         finally:
             if number in self._held and self._held[number].task is me:
                 del self._held[number]
+
+    async def _look_around(self, number: int) -> None:
+        """Somebody told us that the shard is ours: whoever joined before that may run tasks of it."""
+        async with self._looking:
+            while not self.membership.knows_all(number):
+                try:
+                    asked_at = self.membership.monotonic()
+                    self.membership.seen(await self.leases.look(), asked_at)
+                except LeasesAway:
+                    await asyncio.sleep(REOPEN_WAIT_S)
 
     def _note(self, number: int, epoch: int, me: asyncio.Task[None] | None, shard: Shard | None) -> None:
         held = self._held.get(number)
