@@ -8,8 +8,6 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import uvloop
-
 T = TypeVar("T")
 
 END_S = 10.0
@@ -19,7 +17,7 @@ class Backstage:
     """Use it in a `with`: at its end everything that was started there is cancelled."""
 
     def __init__(self) -> None:
-        self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="backstage", daemon=True)
         self._tasks: set[asyncio.Task[Any]] = set()  # Any: whatever they answer
 
