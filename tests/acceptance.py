@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 
 from tests.accepting import (
-    BENCH_COMMAND,
     REQUIREMENTS,
     CannotCollect,
     Proofs,
@@ -37,7 +36,7 @@ def main() -> int:
         return 2
     if unknown := found.ids() - {row.id for row in known}:
         for id in in_order(unknown):
-            claims = [*found.tests.get(id, []), *found.benchmarks.get(id, [])]
+            claims = [*found.tests.get(id, []), *(shown.name for shown in found.benchmarks.get(id, []))]
             sys.stderr.write(f"{id} is not in docs/requirements.md, but claimed by {', '.join(claims)}\n")
         return 1
     if options.write:
@@ -69,7 +68,7 @@ def table(known: list[Requirement], found: Proofs) -> Iterator[str]:
     for row in known:
         lines = [
             *found.tests.get(row.id, []),
-            *(f"{BENCH_COMMAND}: {name}, {last(name)}" for name in found.benchmarks.get(row.id, [])),
+            *(f"{command}: {name}, {last(name)}" for name, command in found.benchmarks.get(row.id, [])),
         ]
         if not lines:
             bare.append(row.id)

@@ -13,14 +13,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REQUIREMENTS = REPOSITORY / "docs" / "requirements.md"
 BENCHMARKS = REPOSITORY / "bench"
-FIGURES = BENCHMARKS / "last.json"
-BENCH_COMMAND = "make bench"
+# The command that runs the benchmarks of a folder, and where it keeps its figures.
+COMMANDS = {BENCHMARKS: "make bench", BENCHMARKS / "cluster": "make bench-cluster"}
+FIGURES = (BENCHMARKS / "last.json", BENCHMARKS / "cluster_last.json")
 UNPROVEN = "later"
 
 ROW = re.compile(r"\| (?P<id>S\d+\.\d+[a-z]?) \|")
@@ -36,19 +38,24 @@ class Requirement:
     line: int  # its index in the document
 
 
+class Benchmark(NamedTuple):
+    name: str
+    command: str  # that runs it
+
+
 @dataclass(frozen=True, slots=True)
 class Proofs:
-    """Who claims to prove an id: tests as `file::name`, benchmarks by name."""
+    """Who claims to prove an id: tests as `file::name`, and benchmarks."""
 
     tests: Mapping[str, list[str]] = field(default_factory=dict)
-    benchmarks: Mapping[str, list[str]] = field(default_factory=dict)
+    benchmarks: Mapping[str, list[Benchmark]] = field(default_factory=dict)
 
     def ids(self) -> set[str]:
         return {*self.tests, *self.benchmarks}
 
     def cell(self, id: str) -> str:
         """The proof column of one requirement."""
-        shown = [f"benchmark {name} (`{BENCH_COMMAND}`)" for name in self.benchmarks.get(id, [])]
+        shown = [f"benchmark {name} (`{command}`)" for name, command in self.benchmarks.get(id, [])]
         proofs = [f"`{test}`" for test in self.tests.get(id, [])] + shown
         return "<br>".join(proofs).replace("|", "\\|") or UNPROVEN
 
@@ -98,22 +105,23 @@ def marked_tests() -> dict[str, list[str]]:
     return {id: list(dict.fromkeys(tests)) for id, tests in collector.found.items()}
 
 
-def shown_by_benchmarks() -> dict[str, list[str]]:
+def shown_by_benchmarks() -> dict[str, list[Benchmark]]:
     """id → benchmarks that name it in `SHOWS`. The modules are read, not run."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Benchmark]] = {}
     for path in sorted(BENCHMARKS.rglob("*.py")):
         for id, name in _shows(ast.parse(path.read_text(), str(path)).body).items():
-            found.setdefault(id, []).append(name)
+            found.setdefault(id, []).append(Benchmark(name, COMMANDS[path.parent]))
     return found
 
 
 def last_figures() -> dict[str, str]:
     """Benchmark → what it measured last on this machine; empty if it never ran here."""
-    if not FIGURES.exists():
-        return {}
-    content = json.loads(FIGURES.read_text())
-    named = content.get("figures", content)
-    return {name: figure if isinstance(figure, str) else json.dumps(figure) for name, figure in named.items()}
+    found: dict[str, str] = {}
+    for path in FIGURES:
+        content = json.loads(path.read_text()) if path.exists() else {}
+        for name, figure in content.get("figures", content).items():
+            found[name] = figure if isinstance(figure, str) else json.dumps(figure)
+    return found
 
 
 def in_order(ids: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from tests.accepting import REPOSITORY, REQUIREMENTS, Proofs, requirements, with_proofs
+from tests.accepting import REPOSITORY, REQUIREMENTS, Benchmark, Proofs, requirements, with_proofs
 
 COUNTS = {"S0": 85, "S1": 21, "S2": 28, "S3": 63}
 
@@ -28,7 +28,7 @@ def test_writing_proofs_changes_only_the_proof_column() -> None:
     document = (
         "# Title\n\n| id | text |\n|---|---|\n| S9.1 | a \\| b | our c | later |\n| S9.2 | d | e | `old` |\n"
     )
-    proofs = Proofs({"S9.1": ["tests/test_a.py::test_b"]}, {"S9.1": ["speed"]})
+    proofs = Proofs({"S9.1": ["tests/test_a.py::test_b"]}, {"S9.1": [Benchmark("speed", "make bench")]})
     assert with_proofs(document, proofs) == (
         "# Title\n\n| id | text |\n|---|---|\n"
         "| S9.1 | a \\| b | our c | `tests/test_a.py::test_b`<br>benchmark speed (`make bench`) |\n"

@@ -73,6 +73,7 @@ AGAIN_MAX_S: Final = 5.0
 TELL_S: Final = 30.0  # between two lines that say the same
 DRAIN_S: Final = 30.0
 LINGER_S: Final = 0.5
+SPEAK_S: Final = 1.0  # for whoever was let in at the last moment to say what it wants
 LEAVE_S: Final = 3.0
 LAST_LINES_S: Final = 1.0
 
@@ -167,6 +168,7 @@ class Door:
         self._listening = listening
         self._runner: web.AppRunner | None = None
         self._app: web.Application | None = None
+        self._kept: list[web.RequestHandler] = []  # connections from before we were told to leave
         self.port = int(listening.getsockname()[1])
 
     async def open(self, app: web.Application) -> None:
@@ -177,9 +179,10 @@ class Door:
             await before.cleanup()
 
     def leaving(self) -> None:
-        """Probes say so: no new clients shall be sent here."""
+        """Probes say so: no new clients shall be sent here. From now on a connection ends with its answer."""
         if self._app is not None and GATE in self._app:
             self._app[GATE].probes.stopping = True
+            self._kept = self._connections()
 
     async def shut(self) -> None:
         """Nobody new comes in; requests in flight are answered, and links to other nodes stay for that."""
@@ -188,21 +191,32 @@ class Door:
             for site in list(self._runner.sites):
                 await site.stop()
             if GATE in self._app:
-                await _answered(self._app[GATE], self._app)
+                await self._answered(self._app[GATE], self._app)
+
+    async def _answered(self, gateway: Gateway, app: web.Application) -> None:
+        """Connections that were kept and are idle end; who has just come in may say what it wants.
+
+        What came later over one of them could reach no other node any more.
+        """
+        await gateway.close(app)
+        for connection in gateway.silent(self._kept):
+            if connection.transport is not None:
+                connection.transport.close()  # its own `close` would make it deaf, and leave it open
+        for n in range(round(SHUTDOWN_S / LOOK_S)):
+            silent = gateway.silent(self._connections()) if n * LOOK_S < SPEAK_S else []
+            if not gateway.busy and not silent:
+                return
+            await asyncio.sleep(LOOK_S)
+
+    def _connections(self) -> list[web.RequestHandler]:
+        server = None if self._runner is None else self._runner.server
+        return [] if server is None else server.connections
 
     async def close(self) -> None:
         runner, self._runner = self._runner, None
         self._listening.close()
         if runner is not None:
             await runner.cleanup()
-
-
-async def _answered(gateway: Gateway, app: web.Application) -> None:
-    await gateway.close(app)
-    for _ in range(round(SHUTDOWN_S / LOOK_S)):
-        if not gateway.busy:
-            return
-        await asyncio.sleep(LOOK_S)
 
 
 async def _listening(config: NodeConfig) -> socket.socket:

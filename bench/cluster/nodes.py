@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from bench.process import Link
 from windlass.core.errors import WindlassError
 from windlass.core.task import Json
 from windlass.own_postgres import OwnPostgres
+from windlass.worker.minder.tree import PR_SET_PDEATHSIG, prctl
 
 SETTINGS: Final = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_timeout": "30min"}
 SHARDS: Final = 100
@@ -88,17 +90,18 @@ class Node:
     def kill(self) -> None:
         """As if by accident."""
         self.let_go()
-        self.process.kill()
-        self.process.wait()
+        with self.process:
+            self.process.kill()
 
     def stop(self) -> None:
         """Let it hand over and end; after a while it is killed."""
         self.let_go()
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        with self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
 
     def let_go(self) -> None:
         """It may use all it wants."""
@@ -134,10 +137,16 @@ class Cluster:
         command += ["--data", str(folder), "--log", "json"]
         kept = {key: value for key, value in os.environ.items() if not key.startswith("WINDLASS_")}
         kept["WINDLASS_DATABASE"] = self.base.url
-        # A session of its own: Ctrl-C is for us, and we end it.
+        # A session of its own: Ctrl-C is for us, and we end it; or the kernel does, should we be killed.
         with (folder / "log").open("ab") as log:
             process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, env=kept, cwd=folder, start_new_session=True
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=kept,
+                cwd=folder,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
             )
         node = self.nodes[name] = Node(name, process)
         return node
@@ -210,6 +219,10 @@ async def cluster(base: Base, schema: str, count: int, *, shards: int = SHARDS) 
         await made.stop()
         await cx.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         await cx.close()
+
+
+def _die_with_parent() -> None:
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _first_line(process: subprocess.Popen[bytes]) -> bytes:

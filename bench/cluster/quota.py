@@ -50,7 +50,7 @@ class Groups(ABC):
 class _Group(Limit):
     def __init__(self, folder: Path, pids: Sequence[int], settings: dict[str, str]) -> None:
         self._folder = folder
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # a benchmark that was killed has left it behind
         try:
             for name, value in settings.items():
                 (folder / name).write_text(value)

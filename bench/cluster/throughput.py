@@ -27,6 +27,9 @@ from bench.engine import IN_FLIGHT, on_loop
 from bench.figures import Figure
 from windlass.core.task import Json
 
+# The requirements (docs/requirements.md) that a figure here shows.
+SHOWS: Final = {"S0.5": "one-step runs, 200 in flight, 3 nodes to 1"}
+
 NODES_MAX: Final = 3
 WORKFLOWS: Final = 100  # per node
 CORES_OF_NODES: Final = 0.375  # of all there are, for all nodes together: the rest is for the others
@@ -80,9 +83,9 @@ async def _measure(base: Base, effort: Effort) -> list[Figure]:
         held = f"each node held to {share():.0%} of a core by {way.name}"
         few = {name: targets[name] for name in (_lone(1), _lone(3), "3 nodes")}
         return [
-            *_figures("one-step runs, 200 in flight", _in_turns(targets, effort.rounds, loop), held),
-            *_figures("one-step runs, in batches", _in_turns(targets, effort.rounds, bulk), held),
-            *_figures("100 workflows per node at once", _in_turns(few, effort.rounds, burst), held),
+            *shown("one-step runs, 200 in flight", _in_turns(targets, effort.rounds, loop), held),
+            *shown("one-step runs, in batches", _in_turns(targets, effort.rounds, bulk), held),
+            *shown("100 workflows per node at once", _in_turns(few, effort.rounds, burst), held),
         ]
 
 
@@ -94,7 +97,7 @@ def _in_turns(targets: Mapping[str, Target], rounds: int, work: Callable[[Target
     return found
 
 
-def _figures(what: str, found: Rounds, held: str) -> list[Figure]:
+def shown(what: str, found: Rounds, held: str) -> list[Figure]:
     figures: list[Figure] = []
     for name, loaded in found.items():
         remark = "; ".join(filter(None, (held if name == _lone(1) else "", _busy(loaded))))

@@ -202,8 +202,8 @@ class Chaos:
     def roll(self) -> None:
         """Everyone is told to stop, and started again, one after the other."""
         self._steady()
-        before = len(self.load.failed)
         for machine in self.cluster:
+            before = len(self.load.failed)
             self._dies(machine)
             began = time.monotonic()
             code = machine.stop()
@@ -212,8 +212,9 @@ class Chaos:
                 self.faults.append(f"{machine.name} ended with {code}")
             machine.restart()
             self.cluster.until_level(within_s=PATIENCE_S)
-        hurt = [failed for failed in self.load.failed[before:] if not failed.refused]
-        self.faults += [f"while nodes were stopped: {failed}" for failed in hurt[:5]]
+            late = self.load.failed[before:]
+            hurt = [failed for failed in late if failed.status or failed.node != machine.name]
+            self.faults += [f"while {machine.name} was stopped: {failed}" for failed in hurt[:5]]
 
     def restart_database(self) -> None:
         self._steady()

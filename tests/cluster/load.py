@@ -43,11 +43,6 @@ class Failed:
     took_s: float
     about: str  # the run
 
-    @property
-    def refused(self) -> bool:
-        """Nobody listened: nothing was sent, and whoever asks elsewhere loses nothing."""
-        return self.reason == "refused"
-
 
 @dataclass
 class Load:

@@ -8,41 +8,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cluster.asking import API, Answer, ask, get, post, stream
-from tests.cluster.checker import check
+from tests.cluster.asking import API, ask, get, post, stream
+from tests.cluster.looking import a_workflow, checked, ended, shown, status_of
 from tests.cluster.machines import Cluster, a_cluster
 from tests.cluster.work import read_marks
 from tests.waiting import wait_until
 
 NAMES = ("a", "b", "c")
-OTHER_SYSTEMS = ("PEKKO_CLUSTER_ROLES", "PEKKO_PORT", "PEKKO_SEED_NODES", "AKKA_SEED_NODES")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with a_cluster(tmp_path_factory.mktemp("cluster") / "of-three", *NAMES) as made:
         yield made
-
-
-def shown(answer: Answer) -> Any:
-    assert answer.ok, f"{answer.status}: {answer.body}"
-    return answer.body
-
-
-def a_workflow(ident: str) -> dict[str, Any]:
-    return {"id": ident, "name": ident, "steps": {"only": {"kind": "noop", "with": {"value": ident}}}}
-
-
-def ended(url: str, run: str) -> bool:
-    return shown(get(url, f"{API}/runs/{run}"))["status"] in ("succeeded", "failed", "cancelled")
-
-
-def status_of(url: str, run: str) -> str:
-    return str(shown(get(url, f"{API}/runs/{run}"))["status"])
 
 
 @pytest.mark.parametrize("door", NAMES)
@@ -186,10 +167,7 @@ def test_every_node_counts_nodes_shards_and_entities_exactly(cluster: Cluster) -
 
 def test_nothing_of_all_this_broke_the_journal(cluster: Cluster) -> None:
     """Last in this file: it looks at what the tests above have left."""
-    wait_until(lambda: cluster.value("SELECT count(*) FROM runs WHERE NOT settled") == 0)
-    account = cluster.stage.do(
-        check(cluster.place, shards=cluster.shards, acknowledged=(), marks=cluster.marks)
-    )
+    account = checked(cluster)
     assert account.runs > 100 and account.writers == {"a-1", "b-1", "c-1"}
 
 

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.asking import API, Answer, post, stream
+from tests.cluster.looking import checked, facts, marks_of, shown, start_long
 from tests.cluster.machines import Cluster, a_cluster
-from tests.cluster.test_cluster import shown
-from tests.cluster.test_deaths import checked, facts, marks_of, start_long
 from tests.waiting import wait_until
 from windlass.sdk.sse import Event
 

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import socket
+from collections.abc import Iterable
 from typing import Final
 
 from aiohttp import web
@@ -62,6 +63,7 @@ class Gateway:
     def __init__(self, node: Node, *, anybody: bool = False) -> None:
         self._anybody = anybody
         self.busy = 0  # requests that are being answered
+        self._speaking: set[web.RequestHandler] = set()  # connections in use, those of other nodes included
         self.probes = Probes(node)
         self.executions = Executions(node)
         self.streams = Streams(node)
@@ -102,9 +104,20 @@ class Gateway:
         self.streams.close()
         self.logs.close()
 
+    def silent(self, connections: Iterable[web.RequestHandler]) -> list[web.RequestHandler]:
+        """Those of these connections over which nothing is asked now."""
+        return [connection for connection in connections if connection not in self._speaking]
+
     @web.middleware
     async def door(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Around every handler: the guard, errors as answers, a request id, and what metrics count."""
+        self._speaking.add(request.protocol)
+        try:
+            return await self._answer(request, handler)
+        finally:
+            self._speaking.discard(request.protocol)
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         began = self._clock()
         request_id = request.headers.get("X-Request-Id", "")
         if not _REQUEST_ID.fullmatch(request_id):
