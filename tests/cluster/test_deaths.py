@@ -211,5 +211,5 @@ def test_the_tasks_of_a_killed_worker_are_lost_and_their_policy_decides(tmp_path
             retried = workflow == "long"
             assert status_of(cluster["a"].url, run) == ("succeeded" if retried else "failed")
             assert [mark.attempt for mark in marks_of(cluster, run)] == ([1, 2] if retried else [1])
-            assert not retried or holder_of(cluster, run) == "d"
+            assert not retried or holder_of(cluster, run) in {"b", "c", "d"} - set(holders.values())
         checked(cluster)
