@@ -68,7 +68,7 @@ def test_a_node_that_joins_works_soon_and_no_request_fails(tmp_path: Path) -> No
         for shard, event in recorded.items():
             assert event["source"] == before[shard] and event["reason"] == "the members have changed"
             # (the beginning is told by the node, whose idea of the database's clock is off by milliseconds)
-                assert began < event["started_at"] <= event["at"] + 0.05 < time.time() + 0.05
+            assert began < event["started_at"] <= event["at"] + 0.05 < time.time() + 0.05
             assert event["entities"] > 0 and event["listed"]
         statuses = [event["status"] for event in cluster.events("rebalance") if event["at"] > began]
         assert statuses.count("started") == statuses.count("ended") == 1
