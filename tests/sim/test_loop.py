@@ -22,8 +22,12 @@ def of(process: Process) -> contextvars.Context:
 def test_a_frozen_process_does_nothing_until_it_thaws_and_then_all_it_would_have_done() -> None:
     async def story(loop: SimLoop) -> None:
         process, done = Process(), list[tuple[int, float]]()
+
+        def note(i: int) -> None:
+            done.append((i, loop.time()))
+
         for i in (1, 2):
-            loop.call_later(i, lambda i=i: done.append((i, loop.time())), context=of(process))
+            loop.call_later(i, note, i, context=of(process))
         process.freeze()
         await asyncio.sleep(10.0)
         assert done == []
