@@ -93,9 +93,10 @@ class Link:
         after = _header(answer, b"retry-after")
         return Answer(int(answer.split(b" ", 2)[1]), None if after is None else float(after), content)
 
-    async def run(self, workflow: str) -> None:
-        """Start a run, and have its result in the same answer."""
-        answer = await self.post(f"/api/v1/workflows/{workflow}/execute?wait=30s")
+    async def run(self, workflow: str, *, chosen: str | None = None) -> None:
+        """Start a run, with this id if one is chosen, and have its result in the same answer."""
+        body: Json = None if chosen is None else {"runId": chosen}
+        answer = await self.post(f"/api/v1/workflows/{workflow}/execute?wait=30s", body)
         assert b'"succeeded"' in answer, answer
 
     async def close(self) -> None:

@@ -21,6 +21,7 @@ import asyncpg
 from bench.cluster.quota import cpu_s, groups
 from bench.engine import ONE_STEP, on_loop
 from bench.process import Link
+from windlass.sdk.client import new_run_id
 
 __all__ = [
     "ONE_STEP",
@@ -87,13 +88,16 @@ class Meter:
         return time.monotonic(), nodes, database, time.process_time()
 
 
-def closed_loop(at: Target, *, lanes: int, warm_s: float, measured_s: float) -> Loaded:
-    """Each lane, on a connection of its own, starts a run and waits for its end, again and again."""
+def closed_loop(at: Target, *, lanes: int, warm_s: float, measured_s: float, own_ids: bool = False) -> Loaded:
+    """Each lane, on a connection of its own, starts a run and waits for its end, again and again.
+
+    With ids of their own: as the clients of the SDK, which can so ask again without starting twice.
+    """
     with favoured():
-        return on_loop(_closed_loop(at, lanes, warm_s, measured_s))
+        return on_loop(_closed_loop(at, lanes, warm_s, measured_s, own_ids))
 
 
-async def _closed_loop(at: Target, lanes: int, warm_s: float, measured_s: float) -> Loaded:
+async def _closed_loop(at: Target, lanes: int, warm_s: float, measured_s: float, own_ids: bool) -> Loaded:
     links = [await Link.open(at.urls[n % len(at.urls)]) for n in range(lanes)]
     begin = time.perf_counter() + warm_s
     end = begin + measured_s
@@ -101,7 +105,7 @@ async def _closed_loop(at: Target, lanes: int, warm_s: float, measured_s: float)
 
     async def lane(link: Link) -> None:
         while (started := time.perf_counter()) < end:
-            await link.run("one-step")
+            await link.run("one-step", chosen=new_run_id() if own_ids else None)
             ended = time.perf_counter()
             if begin <= ended < end:
                 took_ms.append((ended - started) * 1e3)

@@ -37,7 +37,6 @@ STOP_S: Final = 60.0
 OWNED: Final = """
     SELECT n.name, count(s.shard) FROM nodes n LEFT JOIN shards s ON s.owner = n.id
     WHERE n.state <> 'dead' GROUP BY n.name"""
-NOBODYS: Final = "SELECT count(*) FROM shards WHERE owner IS NULL"
 SHARDS_OF: Final = "SELECT s.shard FROM shards s JOIN nodes n ON n.id = s.owner WHERE n.name = $1"
 
 

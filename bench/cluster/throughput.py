@@ -2,8 +2,9 @@
 
 All clusters stand side by side and are loaded in turns: what else happens on the machine meets them all
 alike. Two hundred runs of one step are in flight at any time, spread over all nodes: a client on 200
-connections starts each one and has its result in the same answer. Most runs belong to another node than the
-one that was asked. Then the same with runs that are started in batches; and 100 workflows at once per node.
+connections starts each one and has its result in the same answer. Runs begin where they were asked for. Then
+the same with ids that the client chooses, so that most runs belong to another node than the one that was
+asked; with runs that are started in batches; and 100 workflows at once per node.
 
 Nodes on one machine are in each other's way even if they have nothing to do with each other: they share its
 caches, its database and its memory. So beside a cluster stand as many lone nodes, each a cluster of its own,
@@ -15,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from statistics import median
 from typing import Final
 
@@ -67,9 +69,15 @@ async def _measure(base: Base, effort: Effort) -> list[Figure]:
             here.hold(way, share())
         targets = {name: _target(base, those) for name, those in made.items()}
 
-        def loop(at: Target) -> Loaded:
-            warm_s, measured_s = effort.warm_s, effort.measured_s
-            return apart(clients.closed_loop, at, lanes=IN_FLIGHT, warm_s=warm_s, measured_s=measured_s)
+        def loop(at: Target, *, own_ids: bool = False) -> Loaded:
+            return apart(
+                clients.closed_loop,
+                at,
+                lanes=IN_FLIGHT,
+                warm_s=effort.warm_s,
+                measured_s=effort.measured_s,
+                own_ids=own_ids,
+            )
 
         def bulk(at: Target) -> Loaded:
             return apart(clients.bulk, at, runs=effort.bulk_runs * len(at.urls))
@@ -84,6 +92,11 @@ async def _measure(base: Base, effort: Effort) -> list[Figure]:
         few = {name: targets[name] for name in (_lone(1), _lone(3), "3 nodes")}
         return [
             *shown("one-step runs, 200 in flight", _in_turns(targets, effort.rounds, loop), held),
+            *shown(
+                "one-step runs, 200 in flight, ids chosen by the client",
+                _in_turns(few, effort.rounds, partial(loop, own_ids=True)),
+                held,
+            ),
             *shown("one-step runs, in batches", _in_turns(targets, effort.rounds, bulk), held),
             *shown("100 workflows per node at once", _in_turns(few, effort.rounds, burst), held),
         ]

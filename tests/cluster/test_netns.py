@@ -25,12 +25,11 @@ def why_not() -> str:
     return f"no bridge can be made here: {tried.stderr.strip()}" if tried.returncode else ""
 
 
-@pytest.mark.parametrize("story", ["cable", "pair"])
-def test_the_cluster_survives_cables_that_are_pulled(story: str) -> None:
+def test_the_cluster_survives_cables_that_are_pulled() -> None:
     if reason := why_not():
         pytest.skip(reason)
     played = subprocess.run(
-        [*APART, sys.executable, "-m", "tests.cluster.netns", story],
+        [*APART, sys.executable, "-m", "tests.cluster.netns"],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -507,3 +507,16 @@ def test_new_runs_lie_with_their_kind_where_the_strategy_wants_it() -> None:
             assert [item["runId"].partition("exec_")[0] for item in batch] == ["ml-training:", "", "mine"]
 
     asyncio.run(play())
+
+
+def test_runs_whose_ids_the_server_chooses_live_where_they_were_asked_for() -> None:
+    async def play() -> None:
+        async with town("a", "b", "c") as here:
+            await here.homes["a"].save(ONE_STEP)
+            for home in here.homes.values():
+                started = await home.ask("POST", f"/api/v1/workflows/{ONE_STEP['id']}/execute")
+                batch = await home.ask("POST", "/api/v1/runs:batch", {"runs": [{"workflow": ONE_STEP["id"]}]})
+                for run in (started.json["runId"], batch.json["items"][0]["runId"]):
+                    assert home.node.router.shard(home.node.shard_of(run)) is not None
+
+    asyncio.run(play())

@@ -47,10 +47,18 @@ class Follower:
 
 
 class Followers:
+    """Those on this node. What happens here also concerns those on other nodes: `on_news` and `on_gap`.
+
+    What is heard from other nodes (`heard`, `look`) goes no further: two nodes that take each other for the
+    owner would tell each other for ever.
+    """
+
     def __init__(self) -> None:
         self._by_key: dict[Key, dict[Follower, None]] = {}  # in the order they came
         self.on_first: Callable[[Key], None] = lambda key: None  # somebody begins to follow it
         self.on_last: Callable[[Key], None] = lambda key: None  # nobody follows it any more
+        self.on_news: Callable[[Key, int, Sequence[AnyEvent]], None] = lambda key, first_seq, events: None
+        self.on_gap: Callable[[Callable[[Key], bool]], None] = lambda concerns: None
 
     def follow(self, key: Key) -> Follower:
         return Follower(self, key)
@@ -74,17 +82,29 @@ class Followers:
     def followed(self) -> list[Key]:
         return list(self._by_key)
 
+    # It happened here.
+
     def tell(self, key: Key, first_seq: int, events: Sequence[AnyEvent]) -> None:
-        for follower in self._by_key.get(key, ()):
-            follower.hear_all(first_seq, events)
+        self.heard(key, first_seq, events)
+        self.on_news(key, first_seq, events)
 
     def hint(self, key: Key) -> None:
         """There is news of this one: read the journal."""
-        for follower in self._by_key.get(key, ()):
-            follower.hear(GAP)
+        self.look(key)
+        self.on_news(key, 0, ())
 
     def gap(self, concerns: Callable[[Key], bool]) -> None:
-        for key, those in self._by_key.items():
+        for key in self._by_key:
             if concerns(key):
-                for follower in those:
-                    follower.hear(GAP)
+                self.look(key)
+        self.on_gap(concerns)
+
+    # It happened elsewhere.
+
+    def heard(self, key: Key, first_seq: int, events: Sequence[AnyEvent]) -> None:
+        for follower in self._by_key.get(key, ()):
+            follower.hear_all(first_seq, events)
+
+    def look(self, key: Key) -> None:
+        for follower in self._by_key.get(key, ()):
+            follower.hear(GAP)

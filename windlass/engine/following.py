@@ -12,36 +12,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from windlass.core.cluster import NodeId
-from windlass.core.events import AnyEvent
+from windlass.core.events import AnyEvent, RunEnded
 from windlass.core.names import Key
 from windlass.engine.calls import Calls
-from windlass.engine.followers import Follower, Followers, News
+from windlass.engine.followers import Followers
 from windlass.engine.membership import Membership
 from windlass.wire import codec, messages
 from windlass.wire.messages import Follow
 
 LOOK_S: Final = 1.0
-
-
-class _Ear(Follower):
-    """Another node that follows a run of ours."""
-
-    def __init__(self, followers: Followers, key: Key, node: NodeId, calls: Calls, *, logs: bool) -> None:
-        self._followers, self.key = followers, key  # and no queue: what is heard here is passed on at once
-        self._node = node
-        self._calls = calls
-        self._logs = logs
-
-    def hear(self, news: News) -> None:
-        if isinstance(news, tuple):
-            self.hear_all(news[0], [news[1]])
-        else:
-            self._calls.tell(self._node, messages.News(self.key, logs=self._logs))
-
-    def hear_all(self, first_seq: int, events: Sequence[AnyEvent]) -> None:
-        """In one message."""
-        bodies = () if self._logs else tuple(map(codec.encode_event, events))
-        self._calls.tell(self._node, messages.News(self.key, first_seq, bodies, self._logs))
 
 
 @dataclass(slots=True)
@@ -55,11 +34,13 @@ class Following:
     logs: bool = False
     _asked: dict[Key, NodeId] = field(default_factory=dict)  # whom we asked to tell us
     _new: set[Key] = field(default_factory=set)  # those we asked about since the last look
-    _ears: dict[tuple[Key, NodeId], _Ear] = field(default_factory=dict)
+    _ears: dict[Key, set[NodeId]] = field(default_factory=dict)  # who asked us to tell them
 
     def __post_init__(self) -> None:
         self.followers.on_first = self._begin
         self.followers.on_last = self._end
+        self.followers.on_news = self._pass_on
+        self.followers.on_gap = self._pass_on_gap
 
     async def serve(self) -> None:
         while True:
@@ -68,7 +49,7 @@ class Following:
             new, self._new = self._new, set()
             for key in self._asked:
                 if key not in new:
-                    self.followers.hint(key)
+                    self.followers.look(key)
 
     def moved(self) -> None:
         """Owners may have changed: ask the new ones."""
@@ -76,34 +57,54 @@ class Following:
             owner = self._owner(key)
             if self._asked.get(key) != owner:
                 self._begin(key)
-                self.followers.hint(key)
+                self.followers.look(key)
 
     def linked(self, node: NodeId) -> None:
         """A new link to that node: what we asked it may not have arrived."""
         for key, owner in self._asked.items():
             if owner == node:
                 self.calls.tell(node, Follow(key, self.logs))
-                self.followers.hint(key)
+                self.followers.look(key)
 
     def gone(self, node: NodeId) -> None:
-        for name in [name for name in self._ears if name[1] == node]:
-            self.followers.remove(self._ears.pop(name))
+        for key in [key for key, nodes in self._ears.items() if node in nodes]:
+            self._forget(key, node)
 
     def heard(self, node: NodeId, follow: Follow) -> None:
-        name = (follow.key, node)
-        if follow.wanted and name not in self._ears:
-            ear = self._ears[name] = _Ear(self.followers, follow.key, node, self.calls, logs=self.logs)
-            self.followers.add(ear)
-        elif not follow.wanted and name in self._ears:
-            self.followers.remove(self._ears.pop(name))
+        if follow.wanted:
+            self._ears.setdefault(follow.key, set()).add(node)
+        else:
+            self._forget(follow.key, node)
 
     def news(self, key: Key, first_seq: int, events: Sequence[AnyEvent]) -> None:
         if key not in self._asked:
             return  # we have it ourselves by now
         if events:
-            self.followers.tell(key, first_seq, events)
+            if _end_is_among(events):
+                del self._asked[key]  # and the owner has forgotten us
+            self.followers.heard(key, first_seq, events)
         else:
-            self.followers.hint(key)
+            self.followers.look(key)
+
+    def _pass_on(self, key: Key, first_seq: int, events: Sequence[AnyEvent]) -> None:
+        nodes = self._ears.get(key)
+        if nodes is None:
+            return
+        bodies = () if self.logs else tuple(map(codec.encode_event, events))
+        for node in sorted(nodes):
+            self.calls.tell(node, messages.News(key, first_seq, bodies, self.logs))
+        if _end_is_among(events):
+            del self._ears[key]
+
+    def _pass_on_gap(self, concerns: Callable[[Key], bool]) -> None:
+        for key in [key for key in self._ears if concerns(key)]:
+            self._pass_on(key, 0, ())
+
+    def _forget(self, key: Key, node: NodeId) -> None:
+        nodes = self._ears.get(key, set())
+        nodes.discard(node)
+        if not nodes:
+            self._ears.pop(key, None)
 
     def _owner(self, key: Key) -> NodeId | None:
         owner = self.membership.holding(self.shard_of(key.id)).owner
@@ -121,3 +122,8 @@ class Following:
         owner = self._asked.pop(key, None)
         if owner is not None:
             self.calls.tell(owner, Follow(key, self.logs, wanted=False))
+
+
+def _end_is_among(events: Sequence[AnyEvent]) -> bool:
+    """After it nothing happens to a run: nobody has to say that he has heard enough."""
+    return any(isinstance(event, RunEnded) for event in events)

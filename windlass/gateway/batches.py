@@ -11,7 +11,7 @@ from aiohttp import web
 from msgspec import UNSET, UnsetType
 
 from windlass.core.commands import StartRun
-from windlass.core.names import RunId, run_id
+from windlass.core.names import RunId
 from windlass.engine.node import Node
 from windlass.gateway import answers, bodies, guard, starts
 from windlass.gateway.bodies import Item
@@ -63,10 +63,9 @@ class Batches:
             return document
         try:
             command = starts.command(self.node, document, item, fresh=item.run_id is None)
-            prefix = self.node.settings.run_prefix(command.workflow)
+            return RunId(item.run_id or starts.new_id(self.node, command, self.chance)), command
         except Exception as error:
             return error
-        return RunId(item.run_id or run_id(command.at, self.chance.getrandbits(48), prefix)), command
 
     async def _answer(self, item: Item | Exception, order: tuple[RunId, StartRun] | Exception) -> BatchItem:
         if isinstance(order, Exception):

@@ -14,7 +14,7 @@ from aiohttp import web
 from windlass.core.commands import StartRun
 from windlass.core.errors import Unknown, WindlassError
 from windlass.core.events import RunEnded
-from windlass.core.names import Key, RunId, run_id, run_key
+from windlass.core.names import Key, RunId, run_key
 from windlass.core.vocabulary import ENDED
 from windlass.engine.followers import GAP, Follower
 from windlass.engine.node import Node
@@ -76,7 +76,7 @@ class Executions:
         run = _chosen_id(request, asked, prefix)
         document = await starts.document_of(self.node, request.match_info["workflow"], asked.version)
         command = starts.command(self.node, document, asked, fresh=run is None)
-        return run or run_id(command.at, self.chance.getrandbits(48), prefix), command
+        return run or starts.new_id(self.node, command, self.chance), command
 
     async def _start(self, run: RunId, command: StartRun) -> tuple[View, str]:
         """The answer, and the status that the run has by now."""

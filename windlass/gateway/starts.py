@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import random
+from typing import Final, NamedTuple
 
+from windlass.core.birthplace import at_home
 from windlass.core.commands import StartRun
 from windlass.core.errors import NotFound
-from windlass.core.names import DEFAULT_NAMESPACE, RunId, WorkflowId, run_key
+from windlass.core.names import DEFAULT_NAMESPACE, RunId, WorkflowId, run_id, run_key
 from windlass.engine.node import Node
 from windlass.gateway import bodies, parameters, workflows
 from windlass.gateway.bodies import Asked
 from windlass.journal import Document
+
+DRAWS_MAX: Final = 32
 
 
 class Start(NamedTuple):
@@ -43,6 +47,19 @@ def command(node: Node, document: Document, asked: Asked, *, fresh: bool) -> Sta
         fresh=fresh,
         at=node.clock.now(),
     )
+
+
+def new_id(node: Node, command: StartRun, chance: random.Random) -> RunId:
+    """The id of a run that has none yet: of a shard that is here, if this node keeps what is asked of it."""
+    prefix = node.settings.run_prefix(command.workflow)
+    membership = node.membership
+    # Where a prefix decides, drawing again changes nothing.
+    draws = 1 if prefix or not at_home(membership.me.id, membership.members) else DRAWS_MAX
+    for _ in range(draws):
+        run = run_id(command.at, chance.getrandbits(48), prefix)
+        if node.router.shard(node.shard_of(run)) is not None:
+            break
+    return run
 
 
 async def start(node: Node, run: RunId, command: StartRun) -> Start:

@@ -19,6 +19,7 @@ from windlass.leases.memory import MemoryLeases
 from windlass.sim.checks import Auditor, Violation
 from windlass.sim.documents import any_document
 from windlass.sim.home import Gone, Home
+from windlass.sim.listener import Listener
 
 PATIENCE_S: Final = 8.0  # of a client; a node answers within 5 s if it lives
 PROMISED_S: Final = 5.0  # and in the calm, with what was asked for
@@ -47,9 +48,11 @@ class Stage(Protocol):
 
 
 class Clients:
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, group: asyncio.TaskGroup) -> None:
         self._stage = stage
         self._chance = stage.chance
+        self._group = group
+        self._listeners: list[Listener] = []
 
     async def live(self, n: int, *, runs: int, within_s: float) -> None:
         """One client, all its life."""
@@ -58,6 +61,8 @@ class Clients:
             await asyncio.sleep(chance.uniform(0.0, within_s / runs))
             key = run_key(f"run-{n}-{i}")
             await self._begin(key)
+            if chance.random() < 0.2:
+                self._listen(key)
             if chance.random() < 0.4:
                 await asyncio.sleep(chance.uniform(0.0, 5.0))
                 await self._meddle(key)
@@ -90,7 +95,16 @@ class Clients:
             status = self._stage.auditor.status(key)
             if status in ("running", "paused"):
                 return f"{key.id} is still {status}: {self._stage.auditor.describe(key)}"
+        for listener in self._listeners:
+            if not (listener.over or self._stage.forgotten):
+                return f"a listener of {listener.key.id} has heard nothing after {listener.seq}"
         return ""
+
+    def _listen(self, key: Key) -> None:
+        stage = self._stage
+        listener = Listener(key, self._chance, kept=lambda: stage.auditor.seq(key))
+        self._listeners.append(listener)
+        self._group.create_task(listener.listen(stage.homes, forgotten=lambda: stage.forgotten))
 
     async def _begin(self, key: Key, home: Home | None = None) -> None:
         stage = self._stage

@@ -10,6 +10,15 @@ from typing import Final
 POISON: Final = "POISON: the store refuses every commit that holds this"
 
 
+# What differs from story to story in a cluster, and how.
+VARIED: Final = (
+    "refused", "busy", "unknown_before", "unknown_after", "crash_before", "crash_after", "ghost", "slow",
+    "worker_dies", "hangs", "late", "lease_lost_before", "lease_lost_after", "message_lost", "message_late",
+    "message_twice",
+)  # fmt: skip
+MIXES: Final = (0.0, 0.5, 1.0, 4.0)
+
+
 @dataclass(slots=True)
 class Faults:
     chance: random.Random
@@ -35,7 +44,7 @@ class Faults:
     lease_lost_after: float = 0.01  # no answer, but done
     # Per frame between nodes.
     message_lost: float = 0.002
-    message_late: float = 0.01
+    message_late: float = 0.02
     message_twice: float = 0.005
     # What befalls whole nodes is chosen by the story: see `Mischief`.
     injected: Counter[str] = field(default_factory=Counter)
@@ -51,14 +60,11 @@ class Faults:
 
 
 def in_a_cluster(chance: random.Random) -> Faults:
-    """Several nodes meet each fault: less of each, so that they also meet each other."""
-    return Faults(
-        chance,
-        crash_before=0.003,
-        crash_after=0.003,
-        ghost=0.004,
-        unknown_before=0.01,
-        unknown_after=0.01,
-        hangs=0.03,
-        worker_dies=0.02,
-    )
+    """Several nodes meet each fault: less of each, so that they also meet each other.
+
+    No two stories have the same mix: what strikes all the time hides what strikes rarely.
+    """
+    faults = Faults(chance, crash_before=0.003, crash_after=0.003, ghost=0.004, hangs=0.03)
+    for name in VARIED:
+        setattr(faults, name, getattr(faults, name) * chance.choice(MIXES))
+    return faults

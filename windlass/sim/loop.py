@@ -16,11 +16,16 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
+STEPS_MAX: Final = 1_000_000  # of one story, which takes some ten thousand
 CANCELLED_MAX: Final = 500  # timers that were cancelled and are still kept
 
 
 class Deadlock(AssertionError):
     """Every task waits, and no timer is set: nothing can ever happen again."""
+
+
+class Livelock(AssertionError):
+    """There is no end: somebody does the same again and again."""
 
 
 class Process:
@@ -74,6 +79,7 @@ class SimLoop(asyncio.BaseEventLoop):
         self.set_task_factory(self._start)
         self.noted: list[dict[str, Any]] = []  # what nobody awaited; Any: asyncio's own context
         self._tasks_made = 0
+        self._steps = 0
 
     def time(self) -> float:
         return self.now
@@ -81,6 +87,10 @@ class SimLoop(asyncio.BaseEventLoop):
     def resume(self, handles: Iterable[asyncio.Handle]) -> None:
         """Have these run, in their order, unless they are cancelled first."""
         self._ready.extend(handles)
+
+    def begin_anew(self) -> None:
+        """Count from here."""
+        self._steps = 0
 
     # Any: whatever asyncio calls back with.
 
@@ -101,6 +111,9 @@ class SimLoop(asyncio.BaseEventLoop):
             timer = heapq.heappop(scheduled)
             timer._scheduled = False  # type: ignore[attr-defined]
             ready.append(timer)
+        self._steps += len(ready)
+        if self._steps > STEPS_MAX:
+            raise Livelock(f"{self._steps} steps, and no end, {self.now:.3f} s into the story")
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:
@@ -158,6 +171,7 @@ def run(main: Callable[[SimLoop], Coroutine[Any, Any, T]], seed: int) -> T:
     try:
         return loop.run_until_complete(main(loop))
     finally:
+        loop.begin_anew()
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))

@@ -13,7 +13,9 @@ from windlass.sim.network import SimNetwork
 
 FREEZE_S: Final = (0.5, 9.0)  # a lease lasts 2.5 s, and 3.5 s of silence are death
 FORGETFUL: Final = 0.4  # of all stories: in those, less can be said of what must not happen
-CUT_S: Final = (0.5, 8.0)
+MIXES: Final = (0, 1, 2)  # how often a kind is among those that are chosen from
+CUT_S: Final = ((0.2, 2.5), (0.5, 8.0))  # a link is dropped after 3 s of silence
+PAUSE_S: Final = (0.1, 4.0)
 
 
 class Stage(Protocol):
@@ -31,10 +33,13 @@ class Mischief:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._taking_over = asyncio.Lock()
+        kinds = [
+            self.kill, self.freeze, self.cut, self.cut_one_way, self.isolate, self.cut_from_database,
+            self.database_away, self.clock_jumps, self.drain, self.sever,
+        ]  # fmt: skip
+        # No two stories have the same mix of these.
         self._kinds: list[Callable[[], Awaitable[None]]] = [
-            self.kill, self.kill, self.freeze, self.freeze, self.cut, self.cut, self.cut_one_way,
-            self.isolate, self.cut_from_database, self.database_away, self.clock_jumps, self.drain,
-            self.sever,
+            self.kill, *(kind for kind in kinds for _ in range(stage.chance.choice(MIXES)))
         ]  # fmt: skip
         if stage.chance.random() < FORGETFUL:
             self._kinds.append(self.older_database)
@@ -43,7 +48,7 @@ class Mischief:
         loop, chance = asyncio.get_running_loop(), self._stage.chance
         async with asyncio.TaskGroup() as group:
             while True:
-                await asyncio.sleep(chance.uniform(0.2, 6.0))
+                await asyncio.sleep(chance.uniform(*PAUSE_S))
                 if loop.time() >= until:
                     return
                 kind = chance.choice(self._kinds)
@@ -108,7 +113,7 @@ class Mischief:
         self._stage.network.sever(*self._two())
 
     async def _a_while(self) -> None:
-        await asyncio.sleep(self._stage.chance.uniform(*CUT_S))
+        await asyncio.sleep(self._stage.chance.uniform(*self._stage.chance.choice(CUT_S)))
 
     def _any(self) -> Home:
         return self._stage.chance.choice(self._stage.homes)

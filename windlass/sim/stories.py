@@ -58,7 +58,7 @@ def play(seed: int, *, cluster: bool = False) -> Report:
     try:
         return run(story, seed)
     except Exception as error:
-        raise SeedFailed(seed, error, cluster=cluster) from error
+        raise SeedFailed(seed, _cause(error), cluster=cluster) from error
     finally:
         logging.disable(before)
 
@@ -68,3 +68,11 @@ def play_all(seeds: Iterable[int], *, cluster: bool = False) -> Tally:
     for seed in seeds:
         tally.add(play(seed, cluster=cluster))
     return tally
+
+
+def _cause(error: Exception) -> BaseException:
+    """The first that went wrong."""
+    found: BaseException = error
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

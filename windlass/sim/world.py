@@ -164,7 +164,10 @@ class World:
     # The story: first faults, then calm.
 
     async def _story(self) -> None:
-        clients = Clients(self)
+        async with asyncio.TaskGroup() as group:
+            await self._unfold(Clients(self, group))
+
+    async def _unfold(self, clients: Clients) -> None:
         await clients.define(1)
         async with asyncio.TaskGroup() as group:
             for n in range(self._clients):
