@@ -30,7 +30,11 @@ from bench.figures import Figure
 from windlass.core.task import Json
 
 # The requirements (docs/requirements.md) that a figure here shows.
-SHOWS: Final = {"S0.5": "one-step runs, 200 in flight, 3 nodes to 1"}
+SHOWS: Final = {
+    "S0.5": "one-step runs, 200 in flight, 3 nodes to 1",
+    "S0.52": "one-step runs, in batches, 3 nodes to 1",
+    "S0.63": "100 workflows per node at once, 3 nodes to 1",
+}
 
 NODES_MAX: Final = 3
 WORKFLOWS: Final = 100  # per node
