@@ -13,6 +13,7 @@ from typing import Final
 from rich.console import Console
 
 from bench import (
+    access,
     chains,
     door,
     fan_out,
@@ -37,6 +38,7 @@ Benchmark = Callable[[Path, Effort], list[Figure]]
 BENCHMARKS: Final[dict[str, Benchmark]] = {
     "one-step": one_step.measure,
     "door": door.measure,
+    "access": access.measure,
     "chains": chains.measure,
     "fan-out": fan_out.measure,
     "latency": latency.measure,

@@ -63,15 +63,18 @@ def process(data: Path, *options: str) -> Iterator[Up]:
 class Link:
     """One connection that is kept open: one request at a time."""
 
-    def __init__(self, url: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, url: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str = ""
+    ) -> None:
+        self._shown = f"Authorization: Bearer {token}\r\n" if token else ""
         self._host = urlsplit(url).netloc
         self._reader = reader
         self._writer = writer
 
     @classmethod
-    async def open(cls, url: str) -> Link:
+    async def open(cls, url: str, *, token: str = "") -> Link:
         parts = urlsplit(url)
-        return cls(url, *await asyncio.open_connection(parts.hostname, parts.port))
+        return cls(url, *await asyncio.open_connection(parts.hostname, parts.port), token)
 
     async def get(self, path: str) -> bytes:
         """The body of the answer, which must be a 2xx."""
@@ -83,7 +86,7 @@ class Link:
 
     async def ask(self, method: Literal["GET", "POST"], path: str, body: Json = None) -> Answer:
         raw = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\n{self._shown}"
         if method == "POST":
             head += f"Content-Type: {JSON_TYPE}\r\nContent-Length: {len(raw)}\r\n"
         self._writer.write(f"{head}\r\n".encode() + raw)

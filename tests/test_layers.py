@@ -17,17 +17,20 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "windlass"
 LINES_MAX = 600
 
-PORTS = {"journal", "leases", "peers"}
+PORTS = {"journal", "leases", "peers", "registry"}
 MAY_IMPORT = {
     "core": {"core"},
     "wire": {"core", "wire"},
-    "postgres": {"core", "postgres"},  # what the adapters of two ports share
+    "postgres": {"core", "postgres"},  # what the adapters of several ports share
     "journal": {"core", "wire", "journal", "postgres"},
     "leases": {"core", "wire", "leases", "postgres"},
     "peers": {"core", "wire", "peers"},
-    "engine": {"core", "wire", "engine"} | PORTS,
-    "gateway": {"core", "wire", "engine", "gateway"} | PORTS,
-    "worker": {"core", "wire", "worker"},
+    "registry": {"core", "journal", "postgres", "registry"},  # its errors are the journal's
+    "vault": {"core", "vault"},
+    "engine": {"core", "wire", "vault", "engine"} | PORTS,
+    "gateway": {"core", "wire", "vault", "engine", "gateway"} | PORTS,
+    "outward": {"core", "vault", "registry", "outward", "windlass"},  # calls to the outside world
+    "worker": {"core", "wire", "vault", "outward", "worker"},
     "sdk": {"core", "wire", "sdk"},
     "load": {"core"},  # how busy a process is
     "examples": {"windlass", "sdk"},  # written as a user would write them
@@ -40,10 +43,15 @@ SEES_EVERYTHING = {
     "cli",
     "config",
     "demo",
+    "direct",
+    "listener",
     "local_cluster",
     "load",
+    "locks",
+    "node_token",
     "own_postgres",
     "process",
+    "reach",
     "serve",
     "serve_node",
     "sim",
@@ -55,6 +63,7 @@ PORT_MODULES = {"windlass.journal.committer"}
 PURE = {
     *("__future__", "bisect", "collections", "dataclasses", "enum", "functools", "hashlib", "heapq"),
     *("itertools", "math", "re", "typing", "msgspec"),
+    *("base64", "hmac", "ipaddress"),  # for proofs, and for what addresses mean
     *("datetime", "difflib", "json"),  # for reading times, for hints, for canonical bytes: no clock is asked
 }
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 EVERY_S = 0.005
 
@@ -19,6 +19,14 @@ async def until(condition: Callable[[], object], within_s: float = 10.0) -> None
     """The same, inside an event loop."""
     deadline = time.monotonic() + within_s
     while not condition():
+        assert time.monotonic() < deadline, f"not within {within_s:g} s: {_name(condition)}"
+        await asyncio.sleep(EVERY_S)
+
+
+async def until_asked(condition: Callable[[], Awaitable[object]], within_s: float = 10.0) -> None:
+    """The same for what has to be asked."""
+    deadline = time.monotonic() + within_s
+    while not await condition():
         assert time.monotonic() < deadline, f"not within {within_s:g} s: {_name(condition)}"
         await asyncio.sleep(EVERY_S)
 

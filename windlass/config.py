@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from windlass.core import addresses, origins
 from windlass.core.cluster import ENGINE, GATEWAY
 from windlass.core.durations import SECONDS_MAX, show
 from windlass.core.errors import Fault, Invalid
 from windlass.core.faults import quote
+from windlass.core.roles import Role
 from windlass.core.strategies import BUILT_IN
 
 JOURNAL: Final = "windlass.db"
@@ -24,8 +26,37 @@ DATA: Final = Path(".windlass")
 LogFormat = Literal["text", "json"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockConfig:
+    """Who may come in, and how often: the same for every door. See cli/lock_settings.py."""
+
+    login: bool = False  # everybody has to show a token
+    insecure: bool = False  # listen beyond this machine, though there is no login
+    jwt_key_file: Path | None = None
+    jwt_issuer: str = ""
+    jwt_audience: str = ""
+    jwt_role_claim: str = "role"
+    jwt_namespace_claim: str = "namespace"
+    jwt_role: tuple[str, ...] = ()  # what the claim says, and which role that is: ops=admin
+    token_rate: str = "1000/s"  # so often may each come, with a login; "off": as often as they like
+    address_rate: str = "2000/s"
+    open_runs: int = 0  # at the same time, per namespace; 0: any number
+    token_open_runs: int = 0  # the same per token
+    namespace_tasks: int = 0  # steps of one namespace that run at the same time; 0: any number
+    audit_retention_s: float = 90 * 86_400.0
+    cors_origin: tuple[str, ...] = ()
+    tls_cert: Path | None = None  # None: no TLS
+    tls_key: Path | None = None
+    tls_ca: Path | None = None  # whom to trust when dialing other nodes; None: whom this machine trusts
+    tls_client_ca: Path | None = None  # whose certificates nodes have to show; None: they need none
+    connections_per_address: int = 0  # 0: as many as is usual
+    http_private: str = "allow"  # whether http steps may call this machine and private networks; or "deny"
+    allow_network: tuple[str, ...] = ()  # networks that http steps and webhooks may call all the same
+    secrets_key_file: Path | None = None  # None: of the environment, or a file that `up` makes by itself
+
+
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(LockConfig):
     """Of `windlass up`: an engine alone, on a file."""
 
     host: str = "127.0.0.1"
@@ -52,7 +83,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConfig:
+class NodeConfig(LockConfig):
     """Of `windlass node`: one of a cluster, on PostgreSQL. Raises Invalid, with every fault there is."""
 
     database: str = field(repr=False)  # postgresql://…; may hold a password: see `shown_database`
@@ -83,7 +114,6 @@ class NodeConfig:
     overload_memory: float = 0.9
     refuse_memory: float = 0.95  # and above this it starts no new runs
     grace_s: float = 10.0  # for steps that run when the node is told to stop
-    insecure: bool = False  # listen beyond this machine, though there is no login
     log: LogFormat = "text"
     verbose: int = 0
 
@@ -122,6 +152,10 @@ WHOLE: Final = {
     "log_bytes": (1, 1 << 30),
     "rebalance_threshold": (1, 10_000),
     "rebalance_at_once": (1, 10_000),
+    "open_runs": (0, 1_000_000_000),
+    "token_open_runs": (0, 100_000),
+    "namespace_tasks": (0, 1_000_000),
+    "connections_per_address": (0, 1_000_000),
     "verbose": (0, 2),
 }
 SECONDS: Final = {
@@ -129,6 +163,7 @@ SECONDS: Final = {
     "idle_s": (1.0, SECONDS_MAX),
     "rebalance_check_s": (0.1, 86_400.0),
     "grace_s": (0.0, 86_400.0),
+    "audit_retention_s": (3_600.0, SECONDS_MAX),
 }
 SHARES: Final = ("overload_cpu", "overload_memory", "refuse_memory")
 # What a role may be called: ours, and in the systems whose settings are understood.
@@ -174,6 +209,7 @@ def _faults(config: NodeConfig) -> Iterator[Fault]:
         yield Fault("refuse-memory", f"{lower}; a node is overloaded before it refuses")
     yield from _words(config)
     yield from _addresses(config)
+    yield from lock_faults(config)
 
 
 def _words(config: NodeConfig) -> Iterator[Fault]:
@@ -225,10 +261,66 @@ def _addresses(config: NodeConfig) -> Iterator[Fault]:
     elif config.host in EVERYWHERE:
         told = f"a node that listens on {here} has to say where the others reach it"
         yield Fault("advertise", f"{told}; write the host:port of this machine in your network")
-    if not config.insecure and not is_loopback(config.host):
-        told = f"other machines could reach {here}, and there is no login: anybody could run programs here"
-        advice = "listen on 127.0.0.1, or say --insecure if nobody else is in that network"
-        yield Fault("listen", f"{told}; {advice}")
+    yield from unlocked(config, config.host, config.port)
+
+
+def unlocked(config: LockConfig, host: str, port: int) -> Iterator[Fault]:
+    """A door that strangers can reach has a lock, or somebody has said that it needs none."""
+    if config.login or config.insecure or is_loopback(host):
+        return
+    here = join_address(host, port)
+    told = f"other machines could reach {here}, and there is no login: anybody could run programs here"
+    advice = (
+        "say --login and make tokens with `windlass token create`, listen on 127.0.0.1, or say --insecure if "
+        "nobody else is in that network"
+    )
+    yield Fault("listen", f"{told}; {advice}")
+
+
+def lock_faults(config: LockConfig) -> Iterator[Fault]:
+    for attribute in ("token_rate", "address_rate"):
+        try:
+            rate_of(getattr(config, attribute))
+        except ValueError as error:
+            yield Fault(setting_of(attribute), str(error))
+    for pair in config.jwt_role:
+        said, _, role = pair.rpartition("=")
+        if not said or role not in get_args(Role):
+            yield Fault("jwt-role", f"{quote(pair)} makes no sense; write e.g. ops-team=admin")
+    if config.jwt_key_file is not None and not config.login:
+        yield Fault("jwt-key-file", "there is no login for which it could be used; say --login, too")
+    for origin in config.cors_origin:
+        try:
+            origins.read(origin, login=config.login)
+        except ValueError as error:
+            yield Fault("cors-origin", str(error))
+    yield from _tls_faults(config)
+    if config.http_private not in ("allow", "deny"):
+        yield Fault("http-private", f"{quote(config.http_private)} is neither allow nor deny")
+    try:
+        addresses.networks(config.allow_network)
+    except ValueError as error:
+        yield Fault("allow-network", str(error))
+
+
+def _tls_faults(config: LockConfig) -> Iterator[Fault]:
+    if (config.tls_cert is None) != (config.tls_key is None):
+        missing = "tls-key" if config.tls_key is None else "tls-cert"
+        yield Fault(missing, "a certificate and its key belong together; name both --tls-cert and --tls-key")
+    for attribute in ("tls_ca", "tls_client_ca"):
+        if getattr(config, attribute) is not None and config.tls_cert is None:
+            yield Fault(setting_of(attribute), "there is no TLS for which it could be used; see --tls-cert")
+
+
+def rate_of(text: str) -> float | None:
+    """Of "50/s" or "100/m", per second; None: no bound. ValueError, with advice, for anything else."""
+    if text == "off":
+        return None
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)/(s|m|h)", text)
+    per_s = 0.0 if found is None else float(found[1]) / {"s": 1, "m": 60, "h": 3600}[found[2]]
+    if not per_s:
+        raise ValueError(f"{quote(text)} is no rate; write e.g. 50/s, 100/m, or off")
+    return per_s
 
 
 def split_address(text: str) -> tuple[str, int | None]:

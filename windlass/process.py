@@ -21,6 +21,8 @@ from windlass.core.errors import WindlassError
 from windlass.core.log import Bounds
 from windlass.core.names import SessionId, WorkerId
 from windlass.engine.node import Node
+from windlass.outward import Rule
+from windlass.vault import Keyring, keys
 from windlass.worker.builtin import builtin_worker
 from windlass.worker.session import LocalWorker
 
@@ -58,6 +60,7 @@ async def employed(
     data: Path,
     environ: Mapping[str, str],
     log_bounds: Bounds,
+    http_rule: Rule,
 ) -> AsyncIterator[LocalWorker]:
     """The built-in worker, at work for this node."""
     async with builtin_worker(
@@ -73,7 +76,9 @@ async def employed(
         capabilities=KINDS | frozenset(capabilities),
         on_printed=node.log,
         log_bounds=log_bounds,
+        resolve=node.secrets.open,
         clock=node.clock.now,
+        http_rule=http_rule,
     ) as worker:
         node.employ(worker)
         try:
@@ -81,6 +86,18 @@ async def employed(
         finally:
             # Before the worker closes: it must be offered nothing any more.
             node.dismiss(worker.session, "the engine was stopped")
+
+
+def keyring_of(file: Path | None, environ: Mapping[str, str], *, own: Path | None = None) -> Keyring:
+    """The keys of secrets: in a file, in a variable, or in a file of our own that is made when it is missing.
+
+    Raises Invalid. Without any of them the ring is empty, and who wants to keep or use a secret is told.
+    """
+    if file is not None:
+        return keys.from_file(file)
+    if environ.get(keys.VARIABLE):
+        return keys.from_text(environ[keys.VARIABLE], keys.VARIABLE)
+    return Keyring() if own is None else keys.from_own_file(own)
 
 
 def folders_of(apps: Sequence[str]) -> list[Path]:
@@ -141,6 +158,6 @@ def one_error() -> Iterator[None]:
         raise only from None
 
 
-def url_of(host: str, port: int) -> str:
-    host = EVERYWHERE.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def url_of(host: str, port: int, *, tls: bool = False) -> str:
+    host, scheme = EVERYWHERE.get(host, host), "https" if tls else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

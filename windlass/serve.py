@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from windlass import __version__
+from windlass import __version__, reach
 from windlass.alone import lone_node
 from windlass.config import Config
 from windlass.core.log import Bounds
@@ -29,20 +29,26 @@ from windlass.core.names import WorkerId
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.surroundings import Settings
 from windlass.gateway.http import make_app, serve_http
+from windlass.gateway.tls import watched
 from windlass.journal import Store, StoreError
 from windlass.journal.sqlite import SqliteStore
+from windlass.listener import book_of, server_tls
 from windlass.load import Probe
+from windlass.locks import locks_of
+from windlass.outward.webhooks import WebhookPost
 from windlass.process import (
     CannotStart,
     either,
     employed,
     folders_of,
+    keyring_of,
     let_end,
     one_error,
     run_loop,
     stopped_by_signals,
     url_of,
 )
+from windlass.vault import keys
 from windlass.worker.orphans import adopt_orphans
 from windlass.worker.session import LocalWorker
 
@@ -81,7 +87,11 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
     adopt_orphans()
     stop = asyncio.Event()
     with one_error(), stopped_by_signals(stop):
-        async with _journal(config) as store, asyncio.TaskGroup() as group:
+        async with (
+            _journal(config) as store,
+            _post(config, environ) as post,
+            asyncio.TaskGroup() as group,
+        ):
             node = lone_node(
                 store,
                 _settings(config),
@@ -90,6 +100,8 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
                 address=f"{config.host}:{config.port}",
                 version=__version__,
                 probe=Probe(refuse_memory=float("inf")),  # nobody else could take the runs it refused
+                keyring=post.keyring,
+                post=post,
             )
             holding = group.create_task(node.serve(), name="node")
             async with _worker(config, environ, node) as worker, _door(config, node) as url:
@@ -102,6 +114,12 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
             await node.logbook.drain(LAST_LINES_S)
             holding.cancel()
     log.info("stopped")
+
+
+def _post(config: Config, environ: Mapping[str, str]) -> WebhookPost:
+    """The keys may lie in the data folder, which is there by now."""
+    keyring = keyring_of(config.secrets_key_file, environ, own=config.data / keys.FILE)
+    return WebhookPost(keyring, reach.for_webhooks(config))
 
 
 @contextlib.asynccontextmanager
@@ -142,6 +160,7 @@ def _settings(config: Config) -> NodeSettings:
     return NodeSettings(
         shards=config.shards,
         retention_s=config.retention_s,
+        namespace_tasks=config.namespace_tasks,
         logs=_log_bounds(config),
         shard=Settings(
             idle_s=config.idle_s,
@@ -168,20 +187,24 @@ def _worker(
         data=config.data.resolve(),
         environ=environ,
         log_bounds=_log_bounds(config),
+        http_rule=reach.for_steps(config),
     )
 
 
 @contextlib.asynccontextmanager
 async def _door(config: Config, node: Node) -> AsyncIterator[str]:
+    tls, book = server_tls(config), book_of(config, config.host)
     try:
-        runner, port = await serve_http(make_app(node), config.host, config.port)
+        app = make_app(node, locks=locks_of(config, tls=tls is not None))
+        runner, port = await serve_http(app, config.host, config.port, tls=tls, book=book)
     except OSError as error:
         advice = "choose another --host or --port"
         raise CannotStart(
             f"cannot listen on {config.host}:{config.port}: {error.strerror}; {advice}"
         ) from None
     try:
-        yield url_of(config.host, port)
+        async with watched(tls):
+            yield url_of(config.host, port, tls=tls is not None)
     finally:
         await runner.cleanup()
 

@@ -26,7 +26,7 @@ from typing import Final
 
 from aiohttp import web
 
-from windlass import __version__
+from windlass import __version__, reach
 from windlass.config import NodeConfig, join_address
 from windlass.core import strategies
 from windlass.core.cluster import ENGINE, GATEWAY, Member
@@ -36,16 +36,22 @@ from windlass.core.strategies import Strategy
 from windlass.engine.membership import ClusterSettings
 from windlass.engine.node import Node, NodeSettings, new_id
 from windlass.engine.surroundings import Settings
+from windlass.gateway.connections import Book
 from windlass.gateway.http import GATEWAY as GATE
 from windlass.gateway.http import SHUTDOWN_S, Gateway, listen, make_app, serve_on
 from windlass.gateway.port import PortTaken
 from windlass.gateway.routes import Handler
+from windlass.gateway.tls import ClientTls, ServerTls, watched
 from windlass.journal import StoreBusy, StoreUnknown
 from windlass.journal.postgres import PostgresStore
 from windlass.leases import LeasesAway
 from windlass.leases import postgres as leases_postgres
 from windlass.leases.postgres import PostgresLeases
+from windlass.listener import book_of, client_tls, server_tls
 from windlass.load import Probe
+from windlass.locks import locks_of
+from windlass.node_token import NodeToken
+from windlass.outward.webhooks import WebhookPost
 from windlass.peers import Host
 from windlass.peers.websocket import WebsocketPeers
 from windlass.postgres import DatabaseAway, Place
@@ -55,12 +61,14 @@ from windlass.process import (
     either,
     employed,
     folders_of,
+    keyring_of,
     let_end,
     one_error,
     run_loop,
     stopped_by_signals,
     url_of,
 )
+from windlass.registry.postgres import PostgresRegistry
 from windlass.strategy import load_strategy
 from windlass.wire import versions
 from windlass.worker.orphans import adopt_orphans
@@ -108,9 +116,12 @@ async def _serve(config: NodeConfig, environ: Mapping[str, str], welcome: Welcom
     strategy = load_strategy(config.strategy, folders=folders_of(config.app))
     strategies.fit(strategy, config.shards)
     place = Place(config.database, config.schema)
+    tls, trust = server_tls(config), client_tls(config)
+    keyring = keyring_of(config.secrets_key_file, environ)
     with one_error(), stopped_by_signals(stop):
         async with contextlib.AsyncExitStack() as stack:
-            door = Door(await _listening(config))
+            await stack.enter_async_context(watched(tls, trust))
+            door = Door(await _listening(config), tls, book_of(config, config.host))
             stack.push_async_callback(door.close)
             address = config.address(door.port)
             data = _folder(config, address)
@@ -119,15 +130,24 @@ async def _serve(config: NodeConfig, environ: Mapping[str, str], welcome: Welcom
             if opened is None:
                 return
             store, leases = opened
-            node, accept = _node(config, strategy, store, leases, address)
+            registry = PostgresRegistry(store)
+            stack.push_async_callback(registry.close)
+            post = await stack.enter_async_context(WebhookPost(keyring, reach.for_webhooks(config)))
+            token = NodeToken(registry, config.called(address))
+            node, accept = _node(config, strategy, store, leases, registry, address, trust, post, token)
             async with asyncio.TaskGroup() as group:
                 holding = group.create_task(node.serve(), name="node")
+                showing = group.create_task(token.serve(), name="token") if config.login else None
                 async with _worker(config, environ, node, data) as worker:
                     gateway = GATEWAY in config.roles
-                    await door.open(make_app(node, accept=accept, gateway=gateway, anybody=config.insecure))
+                    await door.open(
+                        make_app(
+                            node, accept=accept, gateway=gateway, locks=locks_of(config, tls=tls is not None)
+                        )
+                    )
                     await either(node.ready, stop)
                     if not stop.is_set():
-                        url = url_of(config.host, door.port)
+                        url = url_of(config.host, door.port, tls=tls is not None)
                         members = len(node.membership.members)
                         took_s = time.monotonic() - began
                         ready = Ready(node.me.name, address, url, config.cluster, members, took_s)
@@ -137,6 +157,9 @@ async def _serve(config: NodeConfig, environ: Mapping[str, str], welcome: Welcom
                 with contextlib.suppress(LeasesAway, TimeoutError):
                     async with asyncio.timeout(LEAVE_S):
                         await leases.leave()
+                if showing is not None:
+                    showing.cancel()
+                    await token.end()
                 holding.cancel()
     log.info("stopped")
 
@@ -164,8 +187,10 @@ async def _leave(config: NodeConfig, node: Node, door: Door, worker: LocalWorker
 class Door:
     """An address that is ours from the start, and what is behind it, which may change."""
 
-    def __init__(self, listening: socket.socket) -> None:
+    def __init__(self, listening: socket.socket, tls: ServerTls | None, book: Book) -> None:
         self._listening = listening
+        self._tls = tls
+        self._book = book
         self._runner: web.AppRunner | None = None
         self._app: web.Application | None = None
         self._kept: list[web.RequestHandler] = []  # connections from before we were told to leave
@@ -174,7 +199,8 @@ class Door:
     async def open(self, app: web.Application) -> None:
         """From now on this answers; whoever came for what was there before is answered by that."""
         before = self._runner
-        self._runner, self._app = await serve_on(app, self._listening.dup()), app
+        opened = await serve_on(app, self._listening.dup(), tls=self._tls, book=self._book)
+        self._runner, self._app = opened, app
         if before is not None:
             await before.cleanup()
 
@@ -303,13 +329,30 @@ async def _check_strategy(store: PostgresStore, config: NodeConfig, strategy: St
 
 
 def _node(
-    config: NodeConfig, strategy: Strategy, store: PostgresStore, leases: PostgresLeases, address: str
+    config: NodeConfig,
+    strategy: Strategy,
+    store: PostgresStore,
+    leases: PostgresLeases,
+    registry: PostgresRegistry,
+    address: str,
+    trust: ClientTls | None,
+    post: WebhookPost,
+    token: NodeToken,
 ) -> tuple[Node, Handler]:
     """The node, and what takes other nodes in."""
     links: list[WebsocketPeers] = []
 
     def peers(host: Host) -> WebsocketPeers:
-        links.append(WebsocketPeers(host, secret=leases.secret, level=versions.LEVEL))
+        links.append(
+            WebsocketPeers(
+                host,
+                secret=leases.secret,
+                level=versions.LEVEL,
+                trust=None if trust is None else lambda: trust.context,
+                certificates=config.tls_client_ca is not None,
+                token=lambda: token.text,
+            )
+        )
         return links[0]
 
     member = Member(
@@ -329,12 +372,15 @@ def _node(
         store,
         _settings(config, strategy),
         leases=leases,
+        registry=registry,
         peers=peers,
         member=member,
         wall=time.time,
         chance=random.Random(),
         monotonic=time.monotonic,
         probe=probe,
+        keyring=post.keyring,
+        post=post,
     )
     return node, links[0].accept
 
@@ -346,6 +392,7 @@ def _settings(config: NodeConfig, strategy: Strategy) -> NodeSettings:
         cluster_name=config.cluster,
         run_prefix=partial(strategies.run_prefix, strategy),
         retention_s=config.retention_s,
+        namespace_tasks=config.namespace_tasks,
         logs=_log_bounds(config),
         cluster=ClusterSettings(
             threshold=config.rebalance_threshold,
@@ -381,6 +428,7 @@ async def _worker(
         data=data,
         environ=environ,
         log_bounds=_log_bounds(config),
+        http_rule=reach.for_steps(config),
     ) as worker:
         yield worker
 

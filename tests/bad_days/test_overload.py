@@ -17,7 +17,7 @@ from windlass.engine.surroundings import Settings
 ROOM = Settings().inbox_max // 2  # for starts
 TAKEN = Settings().batch_max  # what is being decided while it waits
 CROWD = ROOM + TAKEN + 200
-FILES = CROWD + 300
+FILES = 4 * (CROWD + 100) // 3  # a quarter is not for clients
 
 
 @pytest.fixture

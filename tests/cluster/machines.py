@@ -37,6 +37,7 @@ from tests.cluster.work import STEPS, documents
 from tests.waiting import wait_until
 from windlass.core import sharding
 from windlass.core.task import Json
+from windlass.direct import Where, create_token
 from windlass.postgres import Place, connect, migrate
 from windlass.sdk.client import Client
 
@@ -164,7 +165,7 @@ class Machine:
         self.welcome()
 
     def client(self) -> Client:
-        return Client(self.url, timeout_s=10.0, patience_s=0.0, busy_s=0.0)
+        return Client(self.url, timeout_s=10.0, patience_s=0.0, busy_s=0.0, token=self.cluster.token)
 
     def health(self) -> dict[str, Any] | None:
         """None: nobody answers, or it only waits for the database yet."""
@@ -217,6 +218,7 @@ class Cluster:
     folder: Path
     shards: int
     quiet: bool = False  # nodes tell only of what is wrong
+    token: str = field(default="", repr=False)  # of an admin, where there is a login
     machines: dict[str, Machine] = field(default_factory=dict)
     chance: random.Random = field(default_factory=lambda: random.Random(7))
     _cx: asyncpg.Connection | None = None
@@ -319,7 +321,7 @@ class Cluster:
 
     def apply(self, *documents: dict[str, Json]) -> None:
         machine = next(machine for machine in self if machine.runs)
-        with Client(machine.url, busy_s=10.0) as client:
+        with Client(machine.url, busy_s=10.0, token=self.token) as client:
             for document in documents:
                 client.apply(document["id"], json.dumps(document).encode(), "application/json")
 
@@ -426,6 +428,11 @@ def a_cluster(
         cluster = Cluster(place, stage, folder, shards, quiet)
         try:
             stage.do(_prepare(place))
+            if "--login" in options:
+                made = create_token(
+                    Where(None, place.url, place.schema), "admin", namespace=None, name="", expires=None
+                )
+                cluster.token = made["token"]
             for name in names:
                 cluster.add(name, *options, proxied=proxied).start()
             if names:

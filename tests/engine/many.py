@@ -15,9 +15,11 @@ from windlass.core.names import WorkflowId, run_key, workflow_key
 from windlass.core.orders import Reply
 from windlass.core.task import Json
 from windlass.engine.node import Node, NodeSettings
+from windlass.engine.post import Post
 from windlass.engine.surroundings import Settings
 from windlass.journal.memory import MemoryStore
 from windlass.leases.memory import MemoryLeases
+from windlass.registry.memory import MemoryRegistry
 from windlass.sim.loop import SimLoop, run
 from windlass.sim.network import SimNetwork
 
@@ -30,8 +32,10 @@ class Many:
         self.loop = loop
         self.settings = settings or NodeSettings(shards=SHARDS, look_s=None, shard=Settings())
         self.store = MemoryStore()
+        self.registry = MemoryRegistry(self.store.open_runs)
         self.leases = MemoryLeases(self.store, self.settings.shards, clock=self.now)
         self.network = SimNetwork(random.Random(1))
+        self.posts: dict[str, Post] = {}
         self.nodes: dict[str, Node] = {}
         self.hands: dict[str, Hand] = {}
         self._serving: dict[str, asyncio.Task[None]] = {}
@@ -50,11 +54,13 @@ class Many:
             self.store,
             self.settings,
             leases=self.leases.node(),
+            registry=self.registry,
             peers=lambda host: self.network.join(name, host),
             member=Member(id=NodeId(f"id-{name}-{len(self._serving)}"), name=name, address=name, **member),
             wall=self.now,
             chance=random.Random(1),
             probe=lambda: load,
+            post=self.posts.get(name),
         )
         self._serving[name] = asyncio.ensure_future(node.serve())
         hand = self.hands[name] = Hand(f"hand of {name}", slots, node=node)

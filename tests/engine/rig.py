@@ -16,9 +16,11 @@ from windlass.core.orders import Reply
 from windlass.core.run_state import RunImage
 from windlass.core.task import Json, Outcome, Success, Task, TaskName
 from windlass.engine.node import Node, NodeSettings
+from windlass.engine.post import Post
 from windlass.engine.surroundings import Settings
 from windlass.journal import Store
 from windlass.journal.memory import MemoryStore
+from windlass.registry.memory import MemoryRegistry
 from windlass.sim.loop import SimLoop, run
 
 EPOCH_S = 1_700_000_000.0
@@ -82,6 +84,8 @@ class Rig:
         self.loop = loop
         self.store = store or MemoryStore()
         self.settings = settings
+        self.registry = MemoryRegistry()
+        self.post: Post | None = None
         self.hand = Hand()
         self._count = 0
         self._serving: asyncio.Task[None] | None = None
@@ -98,7 +102,12 @@ class Rig:
         node = {k: v for k, v in self.settings.items() if k not in shard}
         settings = NodeSettings(**{"shards": 4, "look_s": None, "shard": Settings(**shard), **node})
         self._node = lone_node(
-            self.store, settings, wall=lambda: EPOCH_S + self.loop.time(), chance=random.Random(1)
+            self.store,
+            settings,
+            wall=lambda: EPOCH_S + self.loop.time(),
+            chance=random.Random(1),
+            registry=self.registry,
+            post=self.post,
         )
         self._serving = asyncio.ensure_future(self._node.serve())
         self.hand = Hand(f"hand {self._count}", slots, auto, node=self._node)

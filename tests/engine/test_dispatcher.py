@@ -210,7 +210,7 @@ def test_a_queue_nobody_serves_forgets_what_was_taken_back() -> None:
         dispatcher.recall_all(run_key(f"r{n}"))
     offer(dispatcher, book, "still-wanted", needs="gpu")
     assert dispatcher.waiting == 1
-    assert sum(map(len, dispatcher._queues.values())) < 3_000
+    assert len(dispatcher._queues) < 3_000
     worker = Bench(WorkerId("w"), capabilities=frozenset({"gpu"}))
     dispatcher.connect(worker)
     assert worker.holding == ["still-wanted"]
@@ -226,3 +226,21 @@ def test_an_acknowledged_task_is_forgotten() -> None:
     assert (dispatcher.held, dispatcher.waiting) == (0, 0)
     offer(dispatcher, book, "a")  # as after a result that was never kept
     assert worker.holding == ["a"]
+
+
+def test_a_namespace_has_only_so_many_tasks_out_and_others_are_not_held_up() -> None:
+    dispatcher, book, bench = Dispatcher(bound=lambda: 2), Book(), Bench(WorkerId("w"), slots=10)
+    dispatcher.connect(bench)
+    for step, namespace in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("a4", "a"), ("b1", "b")):
+        key = run_key("r", namespace)
+        dispatcher.offer(book, key, StepId(step), FIRST, priority=0, requires=["noop"])
+    assert bench.holding == ["a1", "a2", "b1"]
+    waiting = dispatcher.outlook(run_key("r", "a")).tasks[StepId("a3")]
+    assert not waiting.held and waiting.bound == 2
+    bench.holding.remove("a1")
+    dispatcher.acknowledged(("a", RunId("r"), StepId("a1"), FIRST))
+    assert bench.holding == ["a2", "b1", "a3"]
+    dispatcher.recall(run_key("r", "a"), StepId("a2"), FIRST)
+    assert bench.holding == ["b1", "a3", "a4"]
+    dispatcher.disconnect(bench.session, "it is gone")
+    assert not +dispatcher._out

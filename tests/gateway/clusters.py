@@ -15,10 +15,12 @@ from windlass.core.cluster import Member
 from windlass.core.task import Json
 from windlass.engine.membership import ClusterSettings
 from windlass.engine.node import Node, NodeSettings, new_id
-from windlass.gateway.http import listen, make_app, serve_on
+from windlass.gateway.http import OPEN, listen, make_app, serve_on
+from windlass.gateway.lock import Locks
 from windlass.gateway.routes import ROUTES
 from windlass.journal.memory import MemoryStore
 from windlass.leases.memory import MemoryLeases
+from windlass.registry.memory import MemoryRegistry
 from windlass.sim.network import SimNetwork
 
 HOST = "127.0.0.1"
@@ -32,6 +34,7 @@ class Town:
     """The houses of a cluster, by name."""
 
     work: Work = finish
+    locks: Locks = OPEN
     store: MemoryStore = field(default_factory=MemoryStore)
     leases: MemoryLeases = field(init=False)
     network: SimNetwork = field(default_factory=lambda: SimNetwork(random.Random(1)))
@@ -40,6 +43,7 @@ class Town:
 
     def __post_init__(self) -> None:
         self.leases = MemoryLeases(self.store, SHARDS, clock=time.time)
+        self.registry = MemoryRegistry(self.store.open_runs)
 
     async def add(self, name: str) -> House:
         async with AsyncExitStack() as life:
@@ -47,7 +51,7 @@ class Town:
             life.callback(listening.close)
             port = listening.getsockname()[1]
             node = self._node(name, f"{HOST}:{port}")
-            app = make_app(node)
+            app = make_app(node, locks=self.locks)
             runner = await serve_on(app, listening)
             life.push_async_callback(runner.cleanup)
             hands = Hands(node, self.work)
@@ -98,6 +102,7 @@ class Town:
             self.store,
             NodeSettings(shards=SHARDS, cluster=QUICK, cluster_name="town"),
             leases=self.leases.node(),
+            registry=self.registry,
             peers=lambda host: self.network.join(address, host),
             member=Member(id=new_id(), name=name, address=address, version="1.2.3"),
             wall=time.time,
@@ -106,8 +111,8 @@ class Town:
 
 
 @asynccontextmanager
-async def town(*names: str, work: Work = finish) -> AsyncIterator[Town]:
-    here = Town(work)
+async def town(*names: str, work: Work = finish, locks: Locks = OPEN) -> AsyncIterator[Town]:
+    here = Town(work, locks)
     try:
         for name in names:
             await here.add(name)

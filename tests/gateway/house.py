@@ -16,11 +16,15 @@ from windlass.alone import lone_node
 from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Json, Outcome, Success, Task, TaskName
 from windlass.engine.node import Node, NodeSettings
+from windlass.engine.post import Post
 from windlass.gateway import shapes
-from windlass.gateway.http import make_app, serve_http
+from windlass.gateway.http import OPEN, make_app, serve_http
+from windlass.gateway.lock import Locks
 from windlass.gateway.routes import ERRORS, ROUTES, EventStream, Html, Route, Text
 from windlass.journal import Store
 from windlass.journal.memory import MemoryStore
+from windlass.registry import Registry
+from windlass.vault import Keyring
 
 Work = Callable[[Task], Outcome | None]  # None: the worker keeps at it until it is stopped
 
@@ -157,14 +161,29 @@ def find(routes: list[Route], method: str, path: str) -> Route | None:
 
 @asynccontextmanager
 async def house(
-    work: Work = finish, *, store: Store | None = None, settings: NodeSettings | None = None
+    work: Work = finish,
+    *,
+    store: Store | None = None,
+    settings: NodeSettings | None = None,
+    locks: Locks = OPEN,
+    post: Post | None = None,
+    keyring: Keyring | None = None,
+    registry: Registry | None = None,
 ) -> AsyncIterator[House]:
     """Ready to be asked; everything is closed at the end."""
     settings = settings or NodeSettings(shards=4)
-    node = lone_node(store or MemoryStore(), settings, wall=time.time, chance=random.Random(1))
+    node = lone_node(
+        store or MemoryStore(),
+        settings,
+        wall=time.time,
+        chance=random.Random(1),
+        post=post,
+        keyring=keyring,
+        registry=registry,
+    )
     hands = Hands(node, work)
     serving = [asyncio.create_task(node.serve()), asyncio.create_task(hands.serve())]
-    app = make_app(node)
+    app = make_app(node, locks=locks)
     runner, port = await serve_http(app, "127.0.0.1", 0)
     try:
         await node.ready.wait()

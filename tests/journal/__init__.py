@@ -8,7 +8,7 @@ import msgspec
 
 from tests import postgres
 from windlass.core.names import Key, run_key
-from windlass.journal import Fact, Group, LogLine, RunRow, Snapshot, Store, StuckRow
+from windlass.journal import Fact, Group, LogLine, Notice, RunRow, Snapshot, Store, StuckRow
 from windlass.journal.memory import MemoryStore
 from windlass.journal.postgres import PostgresStore
 from windlass.journal.sqlite import SqliteStore
@@ -69,3 +69,10 @@ async def keep(store: Store, *, shard: int = 0, epoch: int = 1, **given: Any) ->
     """Commit one group; whether it was kept."""
     (kept,) = await store.commit([Group(shard=shard, epoch=epoch, **given)])
     return kept
+
+
+def notice(ident: str, at: float = 1.0, *, hook: str = "h", text: str = "") -> Notice:
+    body = msgspec.json.encode({"id": ident, "text": text})
+    return Notice(
+        id=ident, hook=hook, namespace="default", workflow="nightly", run="a", what="failed", at=at, body=body
+    )

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.journal import Place, fact, line, row, snapshot, stuck
+from tests.journal import Place, fact, line, notice, row, snapshot, stuck
 from windlass.core import sharding
 from windlass.core.names import Key, run_key, workflow_key
-from windlass.journal import Document, Fact, Group, LogLine, RunQuery, RunRow, Store, StoreRefused
+from windlass.journal import Document, Fact, Group, LogLine, Notice, RunQuery, RunRow, Store, StoreRefused
 from windlass.journal.memory import MemoryStore
 
 SHARDS = 3
@@ -28,11 +28,12 @@ Question = Callable[[Store], Awaitable[Any]]
 # would show nothing.
 EXPECTED = {
     "claim", "load", "facts", "unsettled", "stuck", "document", "documents", "runs", "run", "count_runs",
-    "count_entities", "entities",
+    "count_entities", "entities", "notices",
     "logs", "last_logs", "log_size", "expired", "setting", "reopen", "commit", "fenced", "refused",
     "half fenced",
     *(f"kept {kind}" for kind in (
-        "facts", "runs", "documents", "snapshots", "logs", "deletions", "stuck", "freed", "purged",
+        "facts", "runs", "documents", "snapshots", "logs", "deletions", "stuck", "freed", "purged", "notices",
+        "delivered",
     )),
 }  # fmt: skip
 
@@ -122,7 +123,13 @@ class Life:
             stuck=[stuck(key, float(self.chance.randint(0, 5))) for key in self.some(entities, 0.2)],
             freed=self.some(entities, 0.2),
             purged=self.some(runs, 0.1),
+            notices=[self.notice() for _ in range(self.chance.choice([0, 0, 0, 1, 3]))],
+            delivered=[f"n{self.chance.randrange(9)}" for _ in range(self.chance.choice([0, 0, 0, 1, 2]))],
         )
+
+    def notice(self) -> Notice:
+        ident = f"n{self.chance.randrange(9)}"
+        return notice(ident, float(self.chance.randint(0, 3)), text=f"ü {self.chance.random()}")
 
     def some(self, keys: list[Key], likely: float = 0.6) -> list[Key]:
         """A few of them, perhaps one of them twice."""
@@ -188,6 +195,7 @@ class Life:
         query = self.query()
         version, step = chance.choice([None, 1, 2, 3, 4]), chance.choice([None, None, "a", "b"])
         of_run, of_workflow = shard_of(run), shard_of(workflow)
+        after = chance.choice([None, (float(number % 4), f"n{number}")])
         questions: list[tuple[str, Question]] = [
             ("load", lambda store: store.load(shard, keys)),
             ("facts", lambda store: store.facts(of_run, run, after=number, limit=5)),
@@ -196,6 +204,7 @@ class Life:
             ("last_logs", lambda store: store.last_logs(of_run, run, limit=5, step=step)),
             ("log_size", lambda store: store.log_size(of_run, run)),
             ("unsettled", lambda store: store.unsettled(shard)),
+            ("notices", lambda store: store.notices(shard, limit=5, after=after)),
             ("stuck", lambda store: store.stuck(namespace)),
             ("document", lambda store: store.document(of_workflow, workflow, version)),
             ("documents", lambda store: store.documents(namespace)),

@@ -15,6 +15,7 @@ from windlass.core.log import Bounds, Line, Printed
 from windlass.core.names import Attempt, RunId, SessionId, StepId, WorkerId, WorkflowId
 from windlass.core.task import Failure, Outcome, Success, Task
 from windlass.worker.builtin import builtin_worker
+from windlass.worker.secrets import Resolve, no_secrets
 from windlass.worker.session import LocalWorker
 
 LOOPS: list[Callable[[], asyncio.AbstractEventLoop]] = [asyncio.new_event_loop, uvloop.new_event_loop]
@@ -93,6 +94,7 @@ async def working(
     steps: str = STEPS,
     report: Callable[[Task, Outcome, float], Awaitable[None]] | None = None,
     log_bounds: Bounds | None = None,
+    resolve: Resolve = no_secrets,
 ) -> AsyncIterator[Rig]:
     """A worker whose Python steps are in `folder`/steps.py; what it reports is waiting in the rig."""
     (folder / "steps.py").write_text(steps)
@@ -112,6 +114,7 @@ async def working(
         report=report or keep,
         on_printed=lambda task, printed: told.append((task, printed)),
         log_bounds=log_bounds or Bounds(),
+        resolve=resolve,
     ) as worker:
         rig = Rig(worker, outcomes)
         rig.told = told

@@ -12,6 +12,7 @@ from aiohttp import web
 from tests.worker.rig import a_task, play
 from windlass.core.task import Failure, Outcome, Success
 from windlass.worker.executors.http import Http
+from windlass.worker.secrets import NONE
 
 
 async def echo(request: web.Request) -> web.Response:
@@ -84,7 +85,7 @@ def ask(path: str, **with_: Any) -> Outcome:
         http = Http()
         async with serving() as base, asyncio.timeout(30):
             url = path if not path.startswith("/") else base + path
-            outcomes.append(await http.run(a_task("http", {"url": url, **with_})))
+            outcomes.append(await http.run(a_task("http", {"url": url, **with_}), NONE))
         await http.close()
 
     play(story())
@@ -184,7 +185,7 @@ def test_a_name_nobody_knows_is_named() -> None:
 def test_what_cannot_be_sent_is_refused_without_another_try(with_: dict[str, Any]) -> None:
     async def story() -> None:
         http = Http()
-        outcome = await http.run(a_task("http", with_))
+        outcome = await http.run(a_task("http", with_), NONE)
         await http.close()
         assert isinstance(outcome, Failure)
         assert not outcome.retryable, outcome
@@ -198,7 +199,7 @@ def test_a_cancelled_request_ends_at_once() -> None:
         async with serving() as base:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.2):
-                    await http.run(a_task("http", {"url": f"{base}/hang"}))
+                    await http.run(a_task("http", {"url": f"{base}/hang"}), NONE)
             await http.close()
 
     play(story())

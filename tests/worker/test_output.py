@@ -16,6 +16,7 @@ from windlass.core.log import LINE_BYTES_MAX, Bounds, Line, Printed
 from windlass.core.task import Failure, Task
 from windlass.worker.lines import Lines, Log
 from windlass.worker.link import MinderLink, Order
+from windlass.worker.masking import Mask
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
 
@@ -215,7 +216,7 @@ class Told:
     def __init__(self, bounds: Bounds) -> None:
         self.printed: list[Printed] = []
         self.lines = Lines(
-            shell("x"), Log(lambda _, printed: self.printed.append(printed), bounds, lambda: 1.0)
+            shell("x"), Log(lambda _, printed: self.printed.append(printed), bounds, lambda: 1.0), Mask()
         )
 
     def texts(self) -> list[str]:

@@ -12,6 +12,7 @@ from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Failure, Outcome, Success, Task
 from windlass.worker import session
 from windlass.worker.executors.noop import Noop
+from windlass.worker.secrets import Opened
 from windlass.worker.session import LocalWorker
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
@@ -24,7 +25,7 @@ class Scripted:
         self._act = act
         self.ended: list[str] = []
 
-    async def run(self, task: Task) -> Outcome:
+    async def run(self, task: Task, secrets: Opened) -> Outcome:
         try:
             return await self._act()
         finally:

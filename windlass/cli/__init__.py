@@ -36,6 +36,13 @@ COMMANDS: Final = {
     "retry-stuck": ("windlass.cli.stuck:retry_stuck", "List what is stuck, or let it try again."),
     "cluster": ("windlass.cli.cluster:cluster", "Show the nodes, shards and load of a cluster, live."),
     "drain": ("windlass.cli.drain:drain", "Let a node hand everything over, and leave."),
+    "token": ("windlass.cli.token:token", "Make, list and revoke tokens: who may come in."),
+    "audit": ("windlass.cli.audit:audit", "Show who did what, the newest first."),
+    "secret": ("windlass.cli.secret:secret", "Keep passwords and keys that steps use and nobody reads."),
+    "webhook": (
+        "windlass.cli.webhook:webhook",
+        "Tell another program when runs fail, are stuck, or are well again.",
+    ),
     "backup": ("windlass.cli.backup:backup", "Copy the journal into FILE, also while an engine runs."),
     "restore": ("windlass.cli.restore:restore", "Make FILE, a backup, the journal of a data folder."),
     "doctor": ("windlass.cli.doctor:doctor", "Look for what could keep an engine from working here."),

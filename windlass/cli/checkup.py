@@ -24,6 +24,7 @@ import msgspec
 from windlass.cli import journal_file
 from windlass.cli.journal_file import NotAJournal, megabytes
 from windlass.cli.screen import took
+from windlass.cli.shared import token
 from windlass.config import JOURNAL
 from windlass.core.errors import Unavailable, WindlassError
 from windlass.core.names import Attempt, RunId, StepId
@@ -66,6 +67,7 @@ class Place:
     url: str  # of the server to ask
     named: bool  # the user named that server
     environ: Mapping[str, str]
+    ca: Path | None = None  # whose certificates to trust
 
     @property
     def journal(self) -> Path:
@@ -189,7 +191,7 @@ def _port(place: Place) -> Said:
 
 
 def _server(place: Place) -> Said:
-    with Client(place.url, timeout_s=ANSWER_S, busy_s=1.0) as client:
+    with Client(place.url, timeout_s=ANSWER_S, busy_s=1.0, ca=place.ca, token=token()) as client:
         try:
             client.runs(limit=1)
             ready = client.ready()

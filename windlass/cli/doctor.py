@@ -11,7 +11,7 @@ import click
 from windlass.cli.checkup import Place, examine
 from windlass.cli.ending import Exit
 from windlass.cli.screen import print_json, say
-from windlass.cli.shared import data_option, named_server, sharing, wants_json
+from windlass.cli.shared import data_option, named_ca, named_server, sharing, wants_json
 from windlass.config import Config
 
 USUAL: Final = Config()
@@ -45,7 +45,7 @@ def doctor(ctx: click.Context, data: Path, host: str, port: int) -> None:
     server = named_server(ctx)
     near = EVERYWHERE.get(host, host)
     url = server or f"http://{f'[{near}]' if ':' in near else near}:{port}"
-    place = Place(data, host, port, url, named=server is not None, environ=os.environ)
+    place = Place(data, host, port, url, named=server is not None, environ=os.environ, ca=named_ca(ctx))
     findings = list(examine(place))
     failed = [finding for finding in findings if finding.state == "fail"]
     if wants_json(ctx):

@@ -13,7 +13,7 @@ import click
 from windlass.cli.screen import clean
 from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
 from windlass.core.task import Json
-from windlass.sdk.client import NotReachable
+from windlass.sdk.client import NotAllowed, NotReachable
 
 
 class Exit(IntEnum):
@@ -110,6 +110,8 @@ def _code(error: WindlassError) -> tuple[Exit, str]:
             return Exit.UNREACHABLE, "not_reachable"
         case Unavailable():
             return Exit.UNREACHABLE, "unavailable"
+        case NotAllowed():
+            return Exit.REFUSED, "not_allowed"
         case Unknown():
             return Exit.UNREACHABLE, "unknown"
         case Invalid():
@@ -127,6 +129,8 @@ def _advise(error: WindlassError) -> str:
         case NotReachable(url=url, reason=reason):
             advice = "start one with `windlass up`, or name another with --server"
             return f"no Windlass answers at {url}: {advice} ({reason})"
+        case NotAllowed():
+            return f"{error} (the command line shows what WINDLASS_TOKEN holds)"
         case Unknown():
             return f"{error}; asking again is safe"
         case _:

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 from windlass.cli.screen import clean
-from windlass.cli.shared import named_server
+from windlass.cli.shared import named_ca, named_namespace, named_server, token
 from windlass.core.errors import WindlassError
 from windlass.core.task import Json
 from windlass.sdk.client import DEFAULT_URL, Client
@@ -35,7 +35,13 @@ class _Id(StringParamType):
         files = [CompletionItem(incomplete, type="file")] if self._file else []
         try:
             with Client(
-                named_server(ctx) or DEFAULT_URL, timeout_s=ASK_S, patience_s=0.0, busy_s=0.0
+                named_server(ctx) or DEFAULT_URL,
+                ASK_S,
+                patience_s=0.0,
+                busy_s=0.0,
+                ca=named_ca(ctx),
+                token=token(),
+                namespace=named_namespace(ctx),
             ) as server:
                 found = self._ask(server)
         except (WindlassError, LookupError, TypeError):

@@ -21,6 +21,7 @@ class Members:
 
     def __init__(self, first: Client) -> None:
         self.first = first.url
+        self._ca = first.ca
         self.client = first
         self._known: list[str] = []
 
@@ -33,7 +34,9 @@ class Members:
         for url in dict.fromkeys([*self._known, self.first]):
             if url == self.client.url:
                 continue
-            other = Client(url, timeout_s=ANSWER_S, patience_s=0.0, busy_s=0.0)
+            other = Client(
+                url, timeout_s=ANSWER_S, patience_s=0.0, busy_s=0.0, ca=self._ca, token=self.client.token
+            )
             try:
                 answer = question(other)
             except (Unavailable, Unknown, Broken):

@@ -24,6 +24,13 @@ def text(given: object) -> str:
     return given.strip()
 
 
+def file(given: object) -> Path:
+    path = Path(text(given)).expanduser()
+    if not path.is_file():
+        raise ValueError(f"there is no file {quote(str(path))}")
+    return path
+
+
 def whole(given: object) -> int:
     if isinstance(given, str) and re.fullmatch(r"-?[0-9]{1,15}", given.strip()):
         return int(given)

@@ -6,38 +6,18 @@ Every mistake in any of them is told, each with its place, before anything is st
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from windlass.cli import readers
-from windlass.config import NodeConfig, setting_of
+from windlass.cli.lock_settings import LOCK_SETTINGS
+from windlass.cli.setting import Setting
+from windlass.config import NodeConfig
 from windlass.core import durations
 from windlass.core.errors import Fault, Invalid
 from windlass.core.faults import Faults, code
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    name: str  # of the option and, in the file, of the key
-    read: Callable[[object], object]  # see readers.py
-    help: str
-    metavar: str | None = None  # None: the option takes no value
-    repeated: bool = False
-    into: tuple[str, ...] = ()  # fields of the config
-    also: tuple[str, ...] = ()  # variables of other systems that mean the same
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        return self.into or (_FIELDS[self.name],)
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return (f"WINDLASS_{self.name.upper().replace('-', '_')}", *self.also)
-
-
-_FIELDS: Final = {setting_of(each.name): each.name for each in fields(NodeConfig)}
 _USUAL: Final = NodeConfig(database="postgresql://localhost")
 
 SETTINGS: Final = (
@@ -119,7 +99,7 @@ SETTINGS: Final = (
     Setting("overload-memory", readers.share, "Fuller, it is given no more shards.", "SHARE"),
     Setting("refuse-memory", readers.share, "Fuller, it starts no new runs.", "SHARE"),
     Setting("grace", readers.span, "For steps that run when it is told to stop.", "DURATION"),
-    Setting("insecure", readers.flag, "Listen beyond this machine, though there is no login."),
+    *LOCK_SETTINGS,
     Setting("log", readers.text, "text or json.", "FORMAT"),
     Setting("verbose", readers.level, "Log more; -vv logs everything."),
 )
@@ -140,6 +120,8 @@ def usual(setting: Setting) -> str:
         return ""
     value = getattr(_USUAL, setting.fields[0])
     match value:
+        case None | "" | () | 0:
+            return ""
         case bool():
             return ""
         case tuple():

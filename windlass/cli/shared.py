@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
@@ -12,14 +13,17 @@ from windlass.config import Config
 from windlass.sdk.client import DEFAULT_URL, Client
 
 SERVER: Final = "windlass.server"
+CA: Final = "windlass.ca"
 JSON: Final = "windlass.json"
+NAMESPACE: Final = "windlass.namespace"
+TOKEN: Final = "WINDLASS_TOKEN"  # only as a variable: options can be seen by every user of the machine
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def sharing(*, environment: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """--server and --json, before or after the command's name. They are kept in the context."""
+    """--server, --ca, --namespace and --json, before or after the command's name; kept in the context."""
 
     def add(function: Callable[P, R]) -> Callable[P, R]:
         server = click.option(
@@ -31,6 +35,25 @@ def sharing(*, environment: bool = False) -> Callable[[Callable[P, R]], Callable
             expose_value=False,
             callback=_keep(SERVER),
         )
+        ca = click.option(
+            "--ca",
+            metavar="FILE",
+            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            envvar="WINDLASS_CA" if environment else None,
+            show_envvar=environment,
+            help="Whose certificates to trust, for https.  [default: whom this machine trusts]",
+            expose_value=False,
+            callback=_keep(CA),
+        )
+        namespace = click.option(
+            "--namespace",
+            metavar="NAME",
+            envvar="WINDLASS_NAMESPACE" if environment else None,
+            show_envvar=environment,
+            help="Whose workflows and runs are meant.  [default: the token's, or `default`]",
+            expose_value=False,
+            callback=_keep(NAMESPACE),
+        )
         as_json = click.option(
             "--json",
             "as_json",
@@ -39,7 +62,7 @@ def sharing(*, environment: bool = False) -> Callable[[Callable[P, R]], Callable
             expose_value=False,
             callback=_keep(JSON),
         )
-        return as_json(server(function))
+        return as_json(namespace(ca(server(function))))
 
     return add
 
@@ -57,7 +80,9 @@ def data_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def client(ctx: click.Context, *, patience_s: float | None = None) -> Client:
-    server = Client(ctx.meta.get(SERVER) or DEFAULT_URL)
+    server = Client(
+        ctx.meta.get(SERVER) or DEFAULT_URL, ca=named_ca(ctx), token=token(), namespace=named_namespace(ctx)
+    )
     if patience_s is not None:
         server.patience_s = patience_s
     ctx.call_on_close(server.close)
@@ -67,6 +92,20 @@ def client(ctx: click.Context, *, patience_s: float | None = None) -> Client:
 def named_server(ctx: click.Context) -> str | None:
     """The server that the user named, by option or variable."""
     return ctx.meta.get(SERVER)
+
+
+def named_ca(ctx: click.Context) -> Path | None:
+    """Whom to trust, as the user named it."""
+    return ctx.meta.get(CA)
+
+
+def named_namespace(ctx: click.Context) -> str:
+    return ctx.meta.get(NAMESPACE) or ""
+
+
+def token() -> str:
+    """What we show where there is a login."""
+    return os.environ.get(TOKEN, "").strip()
 
 
 def wants_json(ctx: click.Context) -> bool:

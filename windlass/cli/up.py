@@ -8,20 +8,22 @@ import logging
 import os
 from functools import partial
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import click
 
-from windlass import serve
+from windlass import direct, serve
 from windlass.cli.ending import Exit
 from windlass.cli.engine_log import set_up_log
+from windlass.cli.lock_settings import lock_options, said
 from windlass.cli.screen import say
 from windlass.cli.shared import sharing, wants_json
 from windlass.cli.values import seconds
 from windlass.cli.welcome import greet, greet_json, try_examples
-from windlass.config import Config, LogFormat
+from windlass.config import Config, LogFormat, lock_faults, unlocked
 from windlass.core import durations
 from windlass.core.errors import WindlassError
+from windlass.direct import Where
 
 engine_log = logging.getLogger("windlass.serve")
 
@@ -168,10 +170,12 @@ def _is_module(name: str) -> bool:
 )
 @click.option("--log", type=click.Choice(get_args(LogFormat)), default=USUAL.log, envvar="WINDLASS_LOG")
 @click.option("-v", "--verbose", count=True, envvar="WINDLASS_VERBOSE", help="Log more; -vv logs everything.")
+@lock_options
 @sharing()
 @click.pass_context
 def up(
     ctx: click.Context,
+    /,
     host: str,
     port: int,
     data: Path,
@@ -189,6 +193,7 @@ def up(
     log_bytes: int,
     log: LogFormat,
     verbose: int,
+    **locks: Any,  # Any: each has its own type
 ) -> None:
     """Start an engine here, with a worker.
 
@@ -218,7 +223,9 @@ def up(
         examples=examples,
         log=log,
         verbose=verbose,
+        **said(locks),
     )
+    _refuse_nonsense(config)
     set_up_log(config.log, config.verbose)
     try:
         serve.run(config, os.environ, partial(_welcome, config, wants_json(ctx)))
@@ -231,14 +238,34 @@ def up(
         say("stopped")
 
 
+def _refuse_nonsense(config: Config) -> None:
+    faults = [*unlocked(config, config.host, config.port), *lock_faults(config)]
+    if faults:
+        named = [
+            f"--{'host' if fault.pointer == 'listen' else fault.pointer}: {fault.message}" for fault in faults
+        ]
+        raise click.UsageError("\n".join(named))
+
+
+def _try_examples(config: Config, ready: serve.Ready, *, quiet: bool) -> None:
+    token = ""
+    if config.login:
+        made = direct.create_token(
+            Where(config.data), "operator", namespace=None, name="examples", expires="10m"
+        )
+        token = made["token"]
+    try_examples(ready.url, quiet=quiet, certificate=config.tls_cert, token=token)
+
+
 async def _welcome(config: Config, as_json: bool, ready: serve.Ready) -> None:
     try:
         if as_json:
             greet_json(ready)
         elif config.log == "text":
-            greet(ready, examples=config.examples)
+            greet(ready, examples=config.examples, login=config.login)
         if config.examples:
-            await asyncio.to_thread(try_examples, ready.url, quiet=as_json or config.log == "json")
+            quiet = as_json or config.log == "json"
+            await asyncio.to_thread(_try_examples, config, ready, quiet=quiet)
     except OSError as error:
         # Nobody reads it any more. That is no reason to stop.
         engine_log.warning("the welcome cannot be shown", extra={"reason": str(error)})

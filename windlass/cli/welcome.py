@@ -7,6 +7,7 @@ import logging
 import os
 import shlex
 import shutil
+import ssl
 import sys
 import time
 from importlib import resources
@@ -30,7 +31,7 @@ FIRST_S: Final = 30.0
 LOOK_S: Final = 0.05
 
 
-def greet(ready: Ready, *, examples: bool) -> None:
+def greet(ready: Ready, *, examples: bool, login: bool = False) -> None:
     call = _call(ready.url)
     recovered = f", recovered {ready.recovered} run{'s' * (ready.recovered != 1)}" if ready.recovered else ""
     lasted = f" after {took(ready.took_s)}" if ready.took_s >= 1 else ""
@@ -38,6 +39,11 @@ def greet(ready: Ready, *, examples: bool) -> None:
     say(("  data  ", "dim"), f"{ready.data}{recovered}")
     say(("  run   ", "dim"), f"{call} run {'nightly-report' if examples else 'FILE.yaml'}")
     say(("  show  ", "dim"), f"{call} show RUN", ("   (`runs` lists them)", "dim"))
+    if login:
+        make = f"{_command()} token create --role admin --data {shlex.quote(str(ready.data))}"
+        say(("  login ", "dim"), f"everybody shows a token; the first one: {make}")
+    else:
+        say(("  open  ", "dim"), "to every program on this machine, without a login", ("   (--login)", "dim"))
     say(("  stop  ", "dim"), "Ctrl-C")
 
 
@@ -52,9 +58,9 @@ def greet_json(ready: Ready) -> None:
     click.echo(json.dumps(body))
 
 
-def try_examples(url: str, *, quiet: bool) -> None:
+def try_examples(url: str, *, quiet: bool, certificate: Path | None = None, token: str = "") -> None:
     """Save every example workflow, run the first of them, and say how it went."""
-    server = Client(url)
+    server = Client(url, trust=None if certificate is None else _this_one(certificate), token=token)
     try:
         documents = example_documents()
         for name, document in documents.items():
@@ -74,6 +80,14 @@ def try_examples(url: str, *, quiet: bool) -> None:
         say(("  ran ", "dim"), FIRST, ": ", coloured(seen["status"]), f"{lasted}: {_call(url)} show {run}")
 
 
+def _this_one(certificate: Path) -> ssl.SSLContext:
+    """Trust our own certificate, whatever its name: it need not have one for this machine's loopback."""
+    trust = ssl.create_default_context(cafile=certificate)
+    trust.check_hostname = False
+    trust.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return trust
+
+
 def example_documents() -> dict[str, bytes]:
     """The example workflows by their ids, which are the names of their files."""
     folder = resources.files("windlass.examples")
@@ -91,9 +105,14 @@ def _wait(server: Client, run: str) -> dict[str, Json]:
         time.sleep(LOOK_S)
 
 
-def _call(url: str) -> str:
+def _command() -> str:
     """How to call this program from where the user is."""
     program = "windlass"
     if shutil.which(program) is None and Path(sys.argv[0]).name == program:
         program = shlex.quote(min(sys.argv[0], os.path.relpath(sys.argv[0]), key=len))
-    return program if url == DEFAULT_URL else f"{program} --server {url}"
+    return program
+
+
+def _call(url: str) -> str:
+    """The same, for this server."""
+    return _command() if url == DEFAULT_URL else f"{_command()} --server {url}"

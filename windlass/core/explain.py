@@ -49,6 +49,7 @@ class TaskSeen(msgspec.Struct, frozen=True):
     held: bool = False  # a worker has it already; the run will hear of that in a moment
     worker: str = ""
     ahead: int | None = None  # tasks that go first; None: not counted
+    bound: int = 0  # so many steps of its namespace run, and no more may; 0: that is not why it waits
 
 
 class WorkerSeen(msgspec.Struct, frozen=True):
@@ -172,6 +173,12 @@ def _queued(step: Step, state: StepState, outside: Outside) -> Reason:
     requires = frozenset((step.kind, *step.requires))
     seen = outside.tasks.get(step.id, TaskSeen())
     fitting = [worker for worker in outside.workers if requires <= worker.capabilities]
+    if seen.bound and not seen.held:
+        detail = (
+            f"Step {step.id} waits until a step of its namespace ends: {_many(seen.bound, 'step')} may run "
+            "at the same time, by way of the node that owns it (--namespace-tasks)"
+        )
+        return Reason(kind="limit", step=step.id, since=state.since, ahead=seen.ahead, detail=detail)
     if seen.held or any(worker.free > 0 for worker in fitting):
         whom = f"worker {seen.worker}" if seen.worker else "a worker"
         detail, worker = f"Step {step.id} is being handed to {whom}", seen.worker or None

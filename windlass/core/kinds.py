@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, get_args
 
+from windlass.core import secret_refs
 from windlass.core.definition import StepKind
 from windlass.core.faults import Faults, found, join, quote
 from windlass.core.fields import Fields
@@ -55,7 +56,7 @@ def _is_call(text: str) -> bool:
 
 def _http(fields: Fields) -> Timer:
     url = fields.text("url", 'text such as "https://example.org/sales"')
-    if url is not None and (flaw := _url_flaw(url)) is not None:
+    if url is not None and (flaw := _url_flaw(secret_refs.example(url))) is not None:
         fields.wrong("url", f"{quote(url)} {flaw}; write e.g. https://example.org/sales")
     if not fields.has("url"):
         fields.missing("url", 'write e.g. url: "https://example.org/sales"')

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from windlass.core import notices
 from windlass.core import run as run_core
-from windlass.core.events import AnyEvent, RunEvent, WorkflowDefined, WorkflowDeleted
+from windlass.core.events import AnyEvent, RunEnded, RunEvent, WorkflowDefined, WorkflowDeleted
 from windlass.core.names import Key
+from windlass.core.notices import Happening
 from windlass.core.workflow import Workflow
 from windlass.engine.letters import Letter
-from windlass.engine.live import Live, row
+from windlass.engine.live import Live, row, workflow_of
 from windlass.journal import Document, Fact, Group, RunRow, StuckRow
 from windlass.wire import codec
 
@@ -39,6 +42,7 @@ class Batch:
         self.broken: set[Key] = set()
         self.idle: list[Key] = []  # who may leave memory, unless this batch has something for them
         self.freed: list[Key] = []
+        self.relieved: list[StuckRow] = []  # what is freed, as it was stuck
         self.purged: list[Key] = []
         self.stranded: list[StuckRow] = []
         self.rows: list[RunRow] = []
@@ -84,6 +88,26 @@ class Batch:
                 group.runs.append(row(live))
         group.runs += self.rows
         return group
+
+    def happenings(self, now: float, is_ailing: Callable[[Key, str], bool]) -> Iterator[Happening]:
+        """What somebody may want to hear of."""
+        for touched in self.touched.values():
+            for event, fact in zip(touched.events, touched.facts, strict=True):
+                if isinstance(event, RunEnded):
+                    key, workflow = touched.live.key, workflow_of(touched.live)
+                    found = notices.of_end(key, workflow, event, fact.seq, ailing=is_ailing(key, workflow))
+                    if found is not None:
+                        yield found
+        for stuck in self.stranded:
+            workflow = self._workflow_of(stuck.key)
+            yield notices.of_stuck(stuck.key, workflow, error=stuck.error, since=stuck.since)
+        for stuck in self.relieved:
+            yield notices.of_freed(stuck.key, self._workflow_of(stuck.key), since=stuck.since, at=now)
+
+    def _workflow_of(self, key: Key) -> str:
+        if key.kind == "workflow":
+            return key.id
+        return self.known[key].workflow if key in self.known else ""
 
 
 def _documents(workflow: Workflow, touched: Touched) -> list[Document]:

@@ -16,14 +16,14 @@ import heapq
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from windlass.core.errors import Refused
 from windlass.core.explain import Outside, TaskSeen, WorkerSeen
 from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId, run_key
 from windlass.core.task import Task, TaskName
+from windlass.engine.queues import Entry, Holder, Owner, Queues, task_name
 
-STALE_MIN: Final = 1_000
 DONE_KEPT: Final = 10_000  # names of tasks that ended here, so that a late repeat of an offer starts nothing
 SEEN_MAX: Final = 100  # tasks of one run that `outlook` tells about
 
@@ -72,52 +72,6 @@ class Elsewhere(Protocol):
     def stop(self, name: TaskName, shard: int, epoch: int) -> None: ...
 
 
-class Owner(Protocol):
-    """Who decides about the task: the shard of its run."""
-
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def epoch(self) -> int: ...
-
-    def task(self, key: Key, step: StepId, attempt: Attempt) -> Task | None:
-        """The task as it is to be started now; None if it is no longer wanted."""
-
-    def granted(
-        self, key: Key, step: StepId, attempt: Attempt, worker: WorkerId, session: SessionId
-    ) -> None: ...
-
-    def lost(self, key: Key, step: StepId, attempt: Attempt, reason: str) -> None: ...
-
-
-class Holder(NamedTuple):
-    """Who runs a task."""
-
-    worker: WorkerId
-    session: SessionId
-
-
-@dataclass(slots=True)
-class Entry:
-    key: Key
-    step: StepId
-    attempt: Attempt
-    owner: Owner
-    requires: frozenset[str]
-    rank: tuple[int, int]  # the smallest goes first: by priority, then by age
-    state: Literal["queued", "offered", "held", "reported", "gone"] = "queued"
-    holder: Holder | None = None
-
-    @property
-    def name(self) -> TaskName:
-        return task_name(self.key, self.step, self.attempt)
-
-    @property
-    def out(self) -> bool:
-        return self.state in ("offered", "held")
-
-
 @dataclass(slots=True)
 class Tally:
     offered: int = 0
@@ -132,13 +86,13 @@ class Tally:
 class Dispatcher:
     on_matched: Callable[[], None] = lambda: None  # called when slots or the queue may have changed
     may_grant: Callable[[], bool] = lambda: True  # whether the shards here are surely still ours
+    bound: Callable[[], int] = lambda: 0  # steps of one namespace that we may have out; 0: any number
     tally: Tally = field(default_factory=Tally)
     _entries: dict[TaskName, Entry] = field(default_factory=dict)
     _by_run: dict[Key, dict[TaskName, Entry]] = field(default_factory=dict)
     _lent: dict[TaskName, Entry] = field(default_factory=dict)  # those that other nodes run
-    # One heap per set of required capabilities: a task nobody can run never blocks another.
-    _queues: dict[frozenset[str], list[tuple[int, int, Entry]]] = field(default_factory=dict)
-    _gone: dict[frozenset[str], int] = field(default_factory=dict)  # entries in each queue that left it early
+    _queues: Queues = field(default_factory=Queues)
+    _out: Counter[str] = field(default_factory=Counter)  # entries that do not wait, by namespace
     _workers: dict[SessionId, Worker] = field(default_factory=dict)
     _abroad: dict[SessionId, Elsewhere] = field(default_factory=dict)
     _here: dict[TaskName, Worker] = field(default_factory=dict)  # what workers here hold, for any owner
@@ -176,7 +130,7 @@ class Dispatcher:
             # Somebody out of reach may run it: the next attempt has another number, so that only one counts.
             self._lose(entry, "it may be running on a node that cannot be reached")
         else:
-            self._push(entry)
+            self._queues.push(entry)
             self.match()
 
     def watch(
@@ -217,6 +171,7 @@ class Dispatcher:
         entry = self._entries.get(task_name(key, step, attempt))
         if entry is not None:
             self._drop(entry, stop=True)
+            self._make_room()
 
     def withdraw(self, key: Key) -> None:
         """Take back what no worker holds yet."""
@@ -227,12 +182,14 @@ class Dispatcher:
     def recall_all(self, key: Key) -> None:
         for entry in list(self._by_run.get(key, {}).values()):
             self._drop(entry, stop=True)
+        self._make_room()
 
     def finished(self, name: TaskName) -> None:
         """The owner has kept the result, or does not want it."""
         entry = self._entries.get(name)
         if entry is not None:
             self._drop(entry, stop=False)
+            self._make_room()
 
     def audit(self, owner: Owner, session: SessionId, asked: Iterable[TaskName], held: set[TaskName]) -> None:
         """What another node says it holds of a shard, beside what it was known to hold when it was asked."""
@@ -306,7 +263,8 @@ class Dispatcher:
             return
         if entry.holder.session == session:
             entry.state, entry.holder = "queued", None
-            self._push(entry)
+            self._out[entry.key.namespace] -= 1
+            self._queues.push(entry)
             self.match()
 
     def refused(self, name: TaskName, session: SessionId, reason: str) -> None:
@@ -381,8 +339,7 @@ class Dispatcher:
     @property
     def hungry(self) -> bool:
         """Whether any task waits. Asked in nearly every turn of the loop, so it counts none."""
-        # Nearly always the first one in a queue waits: what is handed out leaves it by its top.
-        return any(entry.state == "queued" for queue in self._queues.values() for _, _, entry in queue)
+        return self._queues.hungry
 
     @property
     def held(self) -> int:
@@ -412,6 +369,7 @@ class Dispatcher:
                 held=entry.state != "queued",
                 worker="" if entry.holder is None else entry.holder.worker,
                 ahead=self._ahead(entry) if entry is first else None,
+                bound=self.bound() if entry.state == "queued" and self._is_bound(key.namespace) else 0,
             )
             for entry in of_run
         }
@@ -454,34 +412,18 @@ class Dispatcher:
             self._drop(entry, stop=False)
             return
         entry.state, entry.holder = "offered", Holder(abroad.id, abroad.session)
+        self._out[entry.key.namespace] += 1
         abroad.offer(task, entry.owner.number, entry.owner.epoch)
 
     def _ahead(self, entry: Entry) -> int:
         """How many tasks that wait go first to a worker that could run this one."""
-        offered = (worker.capabilities for worker in self._everybody())
-        fitting = [capabilities for capabilities in offered if entry.requires <= capabilities]
-        return sum(
-            other.state == "queued" and other.rank < entry.rank
-            for requires, queue in self._queues.items()
-            if any(requires <= offered for offered in fitting)
-            for _, _, other in queue
-        )
+        return self._queues.ahead(entry, [worker.capabilities for worker in self._everybody()])
 
     def _everybody(self) -> list[Worker | Elsewhere]:
         return [*self._workers.values(), *self._abroad.values()]
 
     def _next(self, capabilities: frozenset[str]) -> Entry | None:
-        """The first task, by priority and then by age, that such a worker can run."""
-        best: list[tuple[int, int, Entry]] | None = None
-        for requires, queue in list(self._queues.items()):
-            while queue and queue[0][2].state != "queued":
-                heapq.heappop(queue)
-            if not queue:
-                del self._queues[requires]
-                self._gone.pop(requires, None)
-            elif requires <= capabilities and (best is None or queue[0][:2] < best[0][:2]):
-                best = queue
-        return None if best is None else heapq.heappop(best)[2]
+        return self._queues.next(capabilities, blocked=self._is_bound)
 
     def _grant(self, entry: Entry, worker: Worker) -> None:
         task = entry.owner.task(entry.key, entry.step, entry.attempt)
@@ -495,6 +437,7 @@ class Dispatcher:
             entry.owner.lost(entry.key, entry.step, entry.attempt, f"refused by {worker.id}: {refusal}")
             return
         entry.state, entry.holder = "held", Holder(worker.id, worker.session)
+        self._out[entry.key.namespace] += 1
         self._here[entry.name] = worker
         self.tally.granted += 1
         entry.owner.granted(entry.key, entry.step, entry.attempt, worker.id, worker.session)
@@ -517,6 +460,7 @@ class Dispatcher:
         if holder is None or not (holder.session in self._abroad or entry.name in self._here):
             return False  # nobody has it, or whoever had it is gone meanwhile
         entry.state, entry.holder = "held", holder
+        self._out[entry.key.namespace] += 1
         if holder.session in self._abroad:
             self._lent[entry.name] = entry
         self.tally.adopted += 1
@@ -527,31 +471,28 @@ class Dispatcher:
         if len(self._done) > DONE_KEPT:
             self._done.popitem(last=False)
 
-    def _push(self, entry: Entry) -> None:
-        heapq.heappush(self._queues.setdefault(entry.requires, []), (*entry.rank, entry))
-
     def _lose(self, entry: Entry, reason: str) -> None:
         self.tally.lost += 1
         self._drop(entry, stop=False)
         entry.owner.lost(entry.key, entry.step, entry.attempt, reason)
 
-    def _compact(self, requires: frozenset[str]) -> None:
-        """What is gone leaves a queue when it comes to its top; in one nobody serves it would stay."""
-        queue = self._queues.get(requires)
-        if queue is None:
-            return
-        gone = self._gone[requires] = self._gone.get(requires, 0) + 1
-        if gone > STALE_MIN and 2 * gone > len(queue):
-            queue[:] = [item for item in queue if item[2].state == "queued"]
-            heapq.heapify(queue)
-            del self._gone[requires]
+    def _make_room(self) -> None:
+        """A task is over: where only so many may be out, another one may go."""
+        if self._queues and self.bound():
+            self.match()
+
+    def _is_bound(self, namespace: str) -> bool:
+        bound = self.bound()
+        return bound > 0 and self._out[namespace] >= bound
 
     def _drop(self, entry: Entry, *, stop: bool) -> None:
         state, entry.state = entry.state, "gone"
         if state == "gone":
             return
         if state == "queued":
-            self._compact(entry.requires)
+            self._queues.left(entry)
+        else:
+            self._out[entry.key.namespace] -= 1
         del self._entries[entry.name]
         self._lent.pop(entry.name, None)
         of_run = self._by_run[entry.key]
@@ -569,10 +510,6 @@ class Dispatcher:
         elif abroad is not None:
             self.tally.recalled += 1
             abroad.stop(name, owner.number, owner.epoch)
-
-
-def task_name(key: Key, step: StepId, attempt: Attempt) -> TaskName:
-    return (key.namespace, key.id, step, attempt)  # type: ignore[return-value]  # a run's key holds a run id
 
 
 def key_of(name: TaskName) -> Key:

@@ -11,8 +11,9 @@ from windlass.core.cluster import NodeId
 from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import TaskName
 from windlass.engine.calls import Calls
-from windlass.engine.dispatcher import Dispatcher, Holder
+from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.membership import Membership
+from windlass.engine.queues import Holder
 from windlass.engine.shard import Shard
 from windlass.peers import Lost, Unreachable
 from windlass.wire.messages import AreWanted, Held, Unwanted, WhoHolds

@@ -28,11 +28,15 @@ from windlass.engine.definitions import Definitions
 from windlass.engine.dispatcher import Dispatcher, Worker
 from windlass.engine.followers import Followers
 from windlass.engine.following import Following
+from windlass.engine.herald import Herald
 from windlass.engine.holders import Holders
+from windlass.engine.hooks import Hooks
 from windlass.engine.host import NodeHost
 from windlass.engine.logbook import Logbook
 from windlass.engine.membership import ClusterSettings, Membership
+from windlass.engine.post import NoPost, Post
 from windlass.engine.router import Router
+from windlass.engine.secrets import Secrets
 from windlass.engine.stats import Stats
 from windlass.engine.surroundings import Settings, Surroundings
 from windlass.engine.tending import Tending
@@ -42,6 +46,8 @@ from windlass.journal import Store, StoreError
 from windlass.journal.committer import Committer
 from windlass.leases import Buried, Leases, LeasesAway, NameTaken
 from windlass.peers import Host, Lost, Peers, Unreachable
+from windlass.registry import Registry
+from windlass.vault import Keyring
 from windlass.wire import messages
 from windlass.wire.messages import IsQuiet, LookOutside, LooksLike, Quiet, Wrote
 
@@ -66,6 +72,7 @@ class NodeSettings:
     retention_s: float = 30 * 86400.0
     purge_every_s: float = 600.0
     logs: Bounds = field(default_factory=Bounds)
+    namespace_tasks: int = 0  # steps of one namespace that run at once, in the whole cluster; 0: any number
     look_s: float | None = LOOK_S  # how often the wall clock is looked at; None in a simulation
 
 
@@ -76,17 +83,22 @@ class Node:
         settings: NodeSettings,
         *,
         leases: Leases,
+        registry: Registry,
         peers: Callable[[Host], Peers],
         member: Member,
         wall: Callable[[], float],
         chance: random.Random,
         monotonic: Callable[[], float] | None = None,
         probe: Callable[[], Load] = Load,
+        post: Post | None = None,  # how webhooks are sent
+        keyring: Keyring | None = None,  # that seals secrets; None: there is no key here
     ) -> None:
         self.store = store
         self.leases = leases
+        self.registry = registry
         self.settings = settings
         self.clock = Clock(wall)
+        self.secrets = Secrets(registry, keyring or Keyring(), self.clock.now)
         self.committer = Committer(store)
         self.followers = Followers()
         self.log_followers = Followers()  # they hear only that there are more lines
@@ -99,7 +111,9 @@ class Node:
         self.membership = Membership(
             member, settings.cluster, monotonic or asyncio.get_running_loop().time, self._changed
         )
-        self.dispatcher = Dispatcher(on_matched=self._matched, may_grant=lambda: self.membership.fresh)
+        self.dispatcher = Dispatcher(
+            on_matched=self._matched, may_grant=lambda: self.membership.fresh, bound=self._tasks_bound
+        )
         late = _Late()
         self.peers = peers(late)
         self.calls = Calls(self.peers, lambda: self.membership.members)
@@ -117,6 +131,16 @@ class Node:
             epoch_of=self._epoch_of,
             clock=self.clock.now,
         )
+        self.hooks = Hooks(registry)
+        self.herald = Herald(
+            store,
+            self.committer,
+            self.hooks,
+            post or NoPost(),
+            clock=self.clock,
+            chance=chance,
+            may_speak=lambda: self.membership.fresh,
+        )
         self._around = Surroundings(
             store=store,
             journal=self.committer,
@@ -129,6 +153,8 @@ class Node:
             stats=self.stats,
             settings=settings.shard,
             lease=self.membership,
+            hooks=self.hooks,
+            herald=self.herald,
             holders=self.holders.find,
             short=self._short,
             too_new=lambda shard: self.tending.give_back(shard),
@@ -180,8 +206,11 @@ class Node:
         settings = self.settings
         group.create_task(self.committer.serve(), name="committer")
         group.create_task(self.logbook.serve(), name="logbook")
+        await self.hooks.first()
         await self._join()
         group.create_task(self._beat(), name="beats")
+        group.create_task(self.hooks.serve(), name="webhooks known")
+        group.create_task(self.herald.serve(), name="webhooks told")
         group.create_task(self.tending.serve(), name="tending")
         group.create_task(self.runs.serve(), name="following runs")
         group.create_task(self.prints.serve(), name="following logs")
@@ -301,6 +330,14 @@ class Node:
             slots=free + self.dispatcher.held,
             free=free,
         )
+
+    def _tasks_bound(self) -> int:
+        """Our share of what one namespace may have out in the whole cluster."""
+        allowed = self.settings.namespace_tasks
+        if not allowed:
+            return 0
+        engines = sum(m.engine and m.state == "up" for m in self.membership.members.values())
+        return max(1, allowed // max(1, engines))
 
     def _short(self) -> str:
         load = self.me.load

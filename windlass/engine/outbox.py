@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import assert_never
 
 from windlass.core.effects import Dispatch, Effect, Recall, RecallAll, Watch, Withdraw
-from windlass.engine.dispatcher import Dispatcher, Owner
+from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.live import Live
+from windlass.engine.queues import Owner
 
 
 def carry_out(dispatcher: Dispatcher, owner: Owner, live: Live, effects: list[Effect]) -> None:

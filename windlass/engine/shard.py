@@ -45,12 +45,12 @@ from windlass.core.run_state import Run
 from windlass.core.task import Task
 from windlass.core.workflow import Workflow
 from windlass.engine.batch import Batch, Touched
-from windlass.engine.dispatcher import task_name
 from windlass.engine.grants import Grants
 from windlass.engine.letters import Letter
 from windlass.engine.live import Live, effects_owed, row, seen, started_at, workflow_of
 from windlass.engine.memory import Found, Memory
 from windlass.engine.outbox import carry_out
+from windlass.engine.queues import task_name
 from windlass.engine.surroundings import Surroundings
 from windlass.journal import Group, RunRow, StoreRefused, StuckRow
 
@@ -94,6 +94,7 @@ class Shard:
             log.info("run recovered", extra=extra)
         self.around.stats.recovered += len(self._memory)
         self.around.dispatcher.settle(self)
+        self.around.herald.opened(self.number, self.epoch)
 
     async def serve(self) -> None:
         """Work until stopped or cancelled, fenced, or an outcome is unknown. Nobody is left waiting."""
@@ -125,6 +126,7 @@ class Shard:
             letter.send_off()
         self._inbox.clear()
         self._grants.clear()
+        self.around.herald.closed(self.number, self.epoch)
 
     def put(self, letter: Letter) -> None:
         if self._closed:
@@ -224,6 +226,7 @@ class Shard:
             self._decide(batch, letter, found, alone=len(letters) == 1)
         group = batch.group(self.number, self.epoch)
         self._memory.snapshots.join(group)
+        group.notices += self.around.hooks.notices(batch, self.around.clock.now())
         if group.empty:
             # Nothing asks the fence: what memory says holds only as long as nobody can have taken the shard.
             await self.around.lease.until_fresh()
@@ -251,6 +254,9 @@ class Shard:
                 await self._one_by_one(letters)
             return False
         self._memory.snapshots.kept()
+        if group.notices:
+            self.around.hooks.told(group.notices)
+            self.around.herald.take(self.number, self.epoch, group.notices)
         return True
 
     async def _find(self, letters: list[Letter], batch: Batch) -> dict[Key, Found]:
@@ -329,6 +335,7 @@ class Shard:
                 if not isinstance(found, StuckRow):
                     raise _not_stuck(key, live, found)
                 batch.freed.append(key)
+                batch.relieved.append(found)
                 if key in batch.known:
                     batch.rows.append(msgspec.structs.replace(batch.known[key], status="running", error=""))
                 letter.answer = Reply(0, "freed")

@@ -10,8 +10,11 @@ from typing import Protocol
 from windlass.core.task import TaskName
 from windlass.engine.clock import Clock
 from windlass.engine.definitions import Definitions
-from windlass.engine.dispatcher import Dispatcher, Holder
+from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.followers import Followers
+from windlass.engine.herald import Herald
+from windlass.engine.hooks import Hooks
+from windlass.engine.queues import Holder
 from windlass.engine.stats import Stats
 from windlass.engine.timers import Timers
 from windlass.journal import Store
@@ -52,6 +55,8 @@ class Surroundings:
     stats: Stats
     settings: Settings
     lease: Lease
+    hooks: Hooks
+    herald: Herald
     holders: Callable[[int, int], Awaitable[tuple[Mapping[TaskName, Holder], bool]]]
     short: Callable[[], str] = lambda: ""  # why no new run may be started here; empty when it may
     too_new: Callable[[int], None] = lambda shard: None  # what is kept there needs a newer program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Final
 
@@ -66,6 +66,7 @@ class Problem(WindlassError):
         details: Sequence[Fault] = (),
         extra: dict[str, Json] | None = None,
         retry_after_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -74,6 +75,7 @@ class Problem(WindlassError):
         self.details = tuple(details)
         self.extra = extra or {}
         self.retry_after_s = retry_after_s
+        self.headers = headers or {}
 
 
 class Body(msgspec.Struct):
@@ -133,6 +135,7 @@ def refusal(error: Exception, request_id: str, **subject: str) -> web.Response:
         log.error("a request failed", extra={"request": request_id}, exc_info=error)
     body = Body(problem.error, problem.message, problem.details, request_id)
     answer = json({**msgspec.structs.asdict(body), **problem.extra}, problem.status)
+    answer.headers.update(problem.headers)
     if problem.retry_after_s is not None:
         answer.headers["Retry-After"] = str(max(1, math.ceil(problem.retry_after_s)))
     if isinstance(error, web.HTTPMethodNotAllowed):

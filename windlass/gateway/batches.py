@@ -11,10 +11,11 @@ from aiohttp import web
 from msgspec import UNSET, UnsetType
 
 from windlass.core.commands import StartRun
-from windlass.core.names import RunId
+from windlass.core.names import Key, RunId, run_key, workflow_key
 from windlass.engine.node import Node
-from windlass.gateway import answers, bodies, guard, starts
+from windlass.gateway import answers, bodies, callers, guard, starts
 from windlass.gateway.bodies import Item
+from windlass.gateway.quota import Quota
 from windlass.gateway.shapes import Batch, BatchItem
 from windlass.journal import Document
 
@@ -26,24 +27,34 @@ Wanted = tuple[str, int | None]  # a workflow, and its version; None: the newest
 @dataclass(frozen=True, slots=True)
 class Batches:
     node: Node
+    quota: Quota
     chance: random.Random = field(default_factory=random.SystemRandom)
 
     async def start(self, request: web.Request) -> web.Response:
         kind = guard.kind_of(request.headers.get("Content-Type"))
         items = bodies.batch(await request.read(), kind)
-        documents = await self._documents(items)
-        orders = [self._order(item, documents) for item in items]
+        namespace = callers.namespace(request)
+        documents = await self._documents(items, namespace)
+        orders = [self._order(item, documents, namespace) for item in items]
+        await self.quota.admit(
+            callers.of(request), [order[0] for order in orders if not isinstance(order, Exception)]
+        )
         # All letters are in the inboxes before any shard takes one: that is what lets them share commits.
         told = await asyncio.gather(
             *(self._answer(item, order) for item, order in zip(items, orders, strict=True))
         )
         return answers.json(Batch(items=told))
 
-    async def _documents(self, items: list[Item | Exception]) -> dict[Wanted, Document | Exception]:
+    async def _documents(
+        self, items: list[Item | Exception], namespace: str
+    ) -> dict[Wanted, Document | Exception]:
         """Each version that is asked for, read once."""
         wanted = dict.fromkeys(_wanted(item) for item in items if isinstance(item, Item))
         found = await asyncio.gather(
-            *(starts.document_of(self.node, workflow, version) for workflow, version in wanted),
+            *(
+                starts.document_of(self.node, workflow_key(name, namespace), version)
+                for name, version in wanted
+            ),
             return_exceptions=True,
         )
         documents: dict[Wanted, Document | Exception] = {}
@@ -54,8 +65,8 @@ class Batches:
         return documents
 
     def _order(
-        self, item: Item | Exception, documents: dict[Wanted, Document | Exception]
-    ) -> tuple[RunId, StartRun] | Exception:
+        self, item: Item | Exception, documents: dict[Wanted, Document | Exception], namespace: str
+    ) -> tuple[Key, StartRun] | Exception:
         if isinstance(item, Exception):
             return item
         document = documents[_wanted(item)]
@@ -63,11 +74,11 @@ class Batches:
             return document
         try:
             command = starts.command(self.node, document, item, fresh=item.run_id is None)
-            return RunId(item.run_id or starts.new_id(self.node, command, self.chance)), command
+            return run_key(item.run_id or starts.new_id(self.node, command, self.chance), namespace), command
         except Exception as error:
             return error
 
-    async def _answer(self, item: Item | Exception, order: tuple[RunId, StartRun] | Exception) -> BatchItem:
+    async def _answer(self, item: Item | Exception, order: tuple[Key, StartRun] | Exception) -> BatchItem:
         if isinstance(order, Exception):
             return _fault(order, item, None)
         run, command = order
@@ -75,10 +86,10 @@ class Batches:
             begun = await starts.start(self.node, run, command)
         except Exception as error:
             # With its id even one whose outcome is unknown can be asked for again.
-            return _fault(error, item, run)
+            return _fault(error, item, RunId(run.id))
         return BatchItem(
-            run_id=run,
-            execution_id=run,
+            run_id=run.id,
+            execution_id=run.id,
             workflow_id=command.workflow,
             version=begun.version,
             status="started",

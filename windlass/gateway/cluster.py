@@ -102,14 +102,14 @@ class Cluster:
         return answers.json(ShardDetail(**fields, entities=found[:limit], as_of=shard.last_updated))
 
     async def workflow_location(self, request: web.Request) -> web.Response:
-        workflow = workflows.id_of(request)
+        workflow = workflows.key_of(request)
         await workflows.find(self.node, workflow, None)
-        return answers.json(WorkflowLocation(workflow_id=workflow, **await self._place(workflow)))
+        return answers.json(WorkflowLocation(workflow_id=workflow.id, **await self._place(workflow.id)))
 
     async def run_location(self, request: web.Request) -> web.Response:
-        run = runs.id_of(request)
+        run = runs.key_of(request)
         await runs.find(self.node, run)
-        return answers.json(RunLocation(run_id=run, **await self._place(run)))
+        return answers.json(RunLocation(run_id=run.id, **await self._place(run.id)))
 
     async def events(self, request: web.Request) -> web.Response:
         query = request.query

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from windlass.core import document, durations, kinds
+from windlass.core import document, durations, kinds, secret_refs
 from windlass.core.definition import Retry, StepKind
 from windlass.core.task import Json
 
@@ -170,6 +170,9 @@ def _either(one: str, other: str) -> list[Schema]:
     return [{"required": [one]}, {"required": [other]}]
 
 
+# Where the door takes a URL, a part of it may be a secret.
+_SECRET: Final = rf"\{{\{{\s*secrets\.{secret_refs.NAME}\s*\}}\}}"
+_URL_SIGN: Final = rf"(?:{_SECRET}|[^\u0000-\u0020\u007f])"
 _METHOD: Final = "|".join("".join(f"[{c}{c.lower()}]" for c in method) for method in kinds.METHODS)
 
 _WITH: Final[dict[StepKind, Schema]] = {
@@ -183,7 +186,7 @@ _WITH: Final[dict[StepKind, Schema]] = {
     "http": _object(
         {
             "url": _about(
-                _text(pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000-\u0020\u007f]+$"),
+                _text(pattern=rf"^(?:[Hh][Tt][Tt][Pp][Ss]?://{_URL_SIGN}|{_SECRET}){_URL_SIGN}*$"),
                 "Where to, e.g. https://example.org/sales",
             ),
             "method": {

@@ -14,13 +14,14 @@ from aiohttp import web
 from windlass.core.commands import StartRun
 from windlass.core.errors import Unknown, WindlassError
 from windlass.core.events import RunEnded
-from windlass.core.names import Key, RunId, run_key
+from windlass.core.names import Key, RunId, run_key, workflow_key
 from windlass.core.vocabulary import ENDED
 from windlass.engine.followers import GAP, Follower
 from windlass.engine.node import Node
-from windlass.gateway import answers, bodies, guard, parameters, runs, starts, views
+from windlass.gateway import answers, bodies, callers, guard, parameters, runs, starts, views
 from windlass.gateway.bodies import Asked
 from windlass.gateway.crowd import WAITS_MAX, Crowd
+from windlass.gateway.quota import Quota
 from windlass.gateway.shapes import StartedEs
 from windlass.gateway.views import View
 from windlass.journal import StoreError
@@ -34,6 +35,7 @@ STARTED_ES: Final = "Workflow execution started with Event Sourcing"
 @dataclass(slots=True)
 class Executions:
     node: Node
+    quota: Quota
     chance: random.Random = field(default_factory=random.SystemRandom)
     _crowd: Crowd = field(default_factory=lambda: Crowd("waits", WAITS_MAX))
     _waiting: set[Follower] = field(default_factory=set)
@@ -56,10 +58,10 @@ class Executions:
         return answers.json(
             StartedEs(
                 message=STARTED_ES,
-                execution_id=run,
+                execution_id=run.id,
                 workflow_id=command.workflow,
                 status="started",
-                note=f"Follow it at /api/history/{command.workflow}/execution/{run}",
+                note=f"Follow it at /api/history/{command.workflow}/execution/{run.id}",
             )
         )
 
@@ -69,26 +71,30 @@ class Executions:
         for follower in self._waiting:
             follower.hear(GAP)
 
-    async def _started(self, request: web.Request) -> tuple[RunId, StartRun]:
-        """What was asked for: the run's id, and how to start it."""
+    async def _started(self, request: web.Request) -> tuple[Key, StartRun]:
+        """What was asked for: the run, and how to start it."""
         asked = await _asked(request)
-        prefix = self.node.settings.run_prefix(request.match_info["workflow"])
+        workflow = workflow_key(request.match_info["workflow"], callers.namespace(request))
+        prefix = self.node.settings.run_prefix(workflow.id)
         run = _chosen_id(request, asked, prefix)
-        document = await starts.document_of(self.node, request.match_info["workflow"], asked.version)
+        document = await starts.document_of(self.node, workflow, asked.version)
         command = starts.command(self.node, document, asked, fresh=run is None)
-        return run or starts.new_id(self.node, command, self.chance), command
+        key = run_key(run or starts.new_id(self.node, command, self.chance), workflow.namespace)
+        callers.about(request, f"run/{key.id}")
+        await self.quota.admit(callers.of(request), [key])
+        return key, command
 
-    async def _start(self, run: RunId, command: StartRun) -> tuple[View, str]:
+    async def _start(self, run: Key, command: StartRun) -> tuple[View, str]:
         """The answer, and the status that the run has by now."""
         try:
             begun = await starts.start(self.node, run, command)
         except Unknown as error:
             # Whoever asks again with this id starts nothing twice.
-            raise answers.about(error, runId=run, executionId=run) from None
+            raise answers.about(error, runId=run.id, executionId=run.id) from None
         view = {
             "message": STARTED,
-            "executionId": run,
-            "runId": run,
+            "executionId": run.id,
+            "runId": run.id,
             "workflowId": command.workflow,
             "version": begun.version,
             "status": "started",
@@ -96,9 +102,9 @@ class Executions:
         }
         return view, begun.status
 
-    async def _start_and_wait(self, run: RunId, command: StartRun, wait_s: float) -> View:
+    async def _start_and_wait(self, run: Key, command: StartRun, wait_s: float) -> View:
         deadline = asyncio.get_running_loop().time() + wait_s
-        with self.node.followers.follow(run_key(run)) as follower:
+        with self.node.followers.follow(run) as follower:
             view, status = await self._start(run, command)
             self._waiting.add(follower)
             try:
@@ -129,12 +135,12 @@ class Executions:
             return False
         return row is not None and row.status in ENDED
 
-    async def _outcome(self, run: RunId, *, ended: bool) -> View:
+    async def _outcome(self, run: Key, *, ended: bool) -> View:
         try:
             return views.outcome(await runs.read(self.node, run, ended=ended))
         except (WindlassError, StoreError) as error:
             # It was started, and that must be said: an error would tell the client to start it again.
-            log.info("a run that was waited for cannot be read", extra={"run": run, "error": str(error)})
+            log.info("a run that was waited for cannot be read", extra={"run": run.id, "error": str(error)})
             return {"status": "running", "endTime": None, "output": None, "error": None}
 
 

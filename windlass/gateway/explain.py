@@ -8,7 +8,7 @@ import msgspec
 from aiohttp import web
 
 from windlass.core import explain as explain_core
-from windlass.core.names import DEFAULT_NAMESPACE, run_key
+from windlass.core.names import Key
 from windlass.core.run_state import restore
 from windlass.core.vocabulary import RunStatus
 from windlass.engine.node import Node
@@ -22,11 +22,11 @@ class Explain:
     node: Node
 
     async def explain(self, request: web.Request) -> web.Response:
-        run = runs.id_of(request)
+        run = runs.key_of(request)
         status, told = await self._explanation(await runs.find(self.node, run))
         return answers.json(
             Explanation(
-                run_id=run,
+                run_id=run.id,
                 status=status,
                 sentence=told.sentence,
                 reasons=[_reason(reason) for reason in told.reasons],
@@ -38,21 +38,21 @@ class Explain:
         run, now = row.key.id, self.node.clock.now()
         if row.status == "stuck":
             return "stuck", explain_core.stuck(
-                row.error, since=await self._stuck_since(run), run_id=run, now=now
+                row.error, since=await self._stuck_since(row.key), run_id=run, now=now
             )
         if not row.settled:
-            seen, definition = await runs.see(self.node, run)
+            seen, definition = await runs.see(self.node, row.key)
             if seen.image is not None:
                 folded = restore(definition, seen.image)
-                outside = await self.node.outlook(run_key(run))
+                outside = await self.node.outlook(row.key)
                 return folded.status, explain_core.explain(folded, outside, run_id=run, now=now)
             row = seen.row
         status = msgspec.convert(row.status, RunStatus)
         return status, explain_core.ended(status, error=row.error, at=row.ended_at, run_id=run, now=now)
 
-    async def _stuck_since(self, run: str) -> float | None:
-        found = await self.node.store.stuck(DEFAULT_NAMESPACE)
-        return next((row.since for row in found if row.key == run_key(run)), None)
+    async def _stuck_since(self, run: Key) -> float | None:
+        found = await self.node.store.stuck(run.namespace)
+        return next((row.since for row in found if row.key == run), None)
 
 
 def _reason(reason: explain_core.Reason) -> Reason:

@@ -23,8 +23,8 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 
-def check(headers: Mapping[str, str]) -> None:
-    """Let the request pass, or raise a Problem: 403."""
+def check(headers: Mapping[str, str], *, listed: bool = False) -> None:
+    """Let the request pass, or raise a Problem: 403. `listed`: this page may ask, whatever its origin."""
     host, origin = headers.get("Host"), headers.get("Origin")
     # A browser always names the host. Who does not is no browser: an old health probe, say.
     if host is not None and not is_loopback(host):
@@ -33,12 +33,29 @@ def check(headers: Mapping[str, str]) -> None:
             "to localhost, 127.0.0.1 and [::1]"
         )
     if origin is not None:
-        if not _same_origin(origin, host):
-            raise _forbidden(
-                f"the page at {_shown(origin)} may not talk to Windlass: it is of another origin"
-            )
+        if not listed:
+            check_origin(headers)
     elif headers.get("Sec-Fetch-Site") == "cross-site":
         raise _forbidden("a page of another site may not talk to Windlass")
+
+
+def check_target(target: str, host: str | None) -> None:
+    """Let a request for us pass, or raise a Problem: 400. A server named in the first line is the one that is
+    meant, whatever Host says.
+    """
+    if not target.startswith("/") and target != "*":
+        place = target.partition("://")[2].partition("/")[0]
+        if host is None or place.lower() != host.lower():
+            raise Problem(
+                400, "Malformed request", f"{_shown(target)} is not here: this is no proxy for other servers"
+            )
+
+
+def check_origin(headers: Mapping[str, str]) -> None:
+    """Let a page of this very server pass, or raise a Problem: 403."""
+    origin = headers.get("Origin", "")
+    if not _same_origin(origin, headers.get("Host")):
+        raise _forbidden(f"the page at {_shown(origin)} may not talk to Windlass: it is of another origin")
 
 
 @lru_cache(maxsize=256)

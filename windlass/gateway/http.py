@@ -9,27 +9,52 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from windlass.engine.node import Node
-from windlass.gateway import answers, cluster_routes, guard, openapi, port, routes
+from windlass.gateway import (
+    access_routes,
+    answers,
+    arrival,
+    authority,
+    cluster_routes,
+    guard,
+    headers,
+    openapi,
+    port,
+    routes,
+    secret_routes,
+    webhook_routes,
+)
+from windlass.gateway.answers import Problem
+from windlass.gateway.audit import Audit
+from windlass.gateway.authority import Authority
 from windlass.gateway.batches import Batches
 from windlass.gateway.bodies import BODY_BYTES_MAX
 from windlass.gateway.cluster import Cluster
+from windlass.gateway.connections import Book, Site
+from windlass.gateway.cors import Cors
 from windlass.gateway.executions import Executions
 from windlass.gateway.explain import Explain
+from windlass.gateway.jwt import JwtCheck
 from windlass.gateway.legacy import Legacy
+from windlass.gateway.lock import Lock, Locks
 from windlass.gateway.logs import Logs
 from windlass.gateway.probes import Probes
+from windlass.gateway.quota import Quota
 from windlass.gateway.reference import Reference
-from windlass.gateway.routes import ROUTES, Handler, Handlers
+from windlass.gateway.routes import ROUTES, Handler, Handlers, Route
 from windlass.gateway.runs import Runs
+from windlass.gateway.secrets import Secrets
 from windlass.gateway.stream import Streams
 from windlass.gateway.stuck import Stuck
+from windlass.gateway.tls import ServerTls
+from windlass.gateway.tokens import Tokens
+from windlass.gateway.webhooks import Webhooks
 from windlass.gateway.workflows import Workflows
 
 HOST: Final = "127.0.0.1"
@@ -38,6 +63,7 @@ SHUTDOWN_S: Final = 3.0
 BACKLOG: Final = 1024
 UNMATCHED: Final = "unmatched"
 PEERS: Final = "/peers"  # the door of other nodes
+OPEN: Final = Locks()
 PROBES: Final = frozenset(
     {"/health", "/health/live", "/health/ready", "/metrics"}
 )  # where there is no gateway
@@ -60,12 +86,20 @@ class Quiet(logging.Filter):
 class Gateway:
     """Everything behind the door of one node."""
 
-    def __init__(self, node: Node, *, anybody: bool = False) -> None:
-        self._anybody = anybody
+    def __init__(self, node: Node, locks: Locks) -> None:
+        clock = asyncio.get_running_loop().time
+        jwt = None if locks.jwt is None else JwtCheck(locks.jwt)
+        self.authority = Authority(node.registry, node.clock.now, clock, required=locks.login, jwt=jwt)
+        self.cors = Cors(locks.origins)
+        self.lock = Lock(self.authority, clock, anybody=locks.anybody, bounds=locks.bounds, cors=self.cors)
+        self.audit = Audit(
+            node.registry, node.clock.now, everything=locks.login, retention_s=locks.audit_retention_s
+        )
         self.busy = 0  # requests that are being answered
         self._speaking: set[web.RequestHandler] = set()  # connections in use, those of other nodes included
         self.probes = Probes(node)
-        self.executions = Executions(node)
+        quota = Quota(node, clock, per_namespace=locks.open_runs, per_token=locks.token_open_runs)
+        self.executions = Executions(node, quota)
         self.streams = Streams(node)
         self.logs = Logs(node, crowd=self.streams.crowd)  # a stream is a stream
         self.reference = Reference()
@@ -74,7 +108,7 @@ class Gateway:
                 workflows=Workflows(node),
                 executions=self.executions,
                 runs=Runs(node),
-                batches=Batches(node),
+                batches=Batches(node, quota),
                 streams=self.streams,
                 logs=self.logs,
                 explain=Explain(node),
@@ -86,9 +120,13 @@ class Gateway:
             )
         )
         self.routes += cluster_routes.table(Cluster(node))
+        self.routes += secret_routes.table(Secrets(node))
+        self.routes += webhook_routes.table(Webhooks(node))
+        self.routes += access_routes.table(Tokens(node, self.authority), self.audit)
         self.reference.describe(openapi.describe(self.routes, self.probes.version))
+        self._by_path = {(route.method, route.path): route for route in self.routes}
         self._requests = self.probes.metrics.requests
-        self._clock = asyncio.get_running_loop().time
+        self._clock = clock
         self._prefix = os.urandom(6).hex()
         self._numbers = itertools.count(1)
 
@@ -124,42 +162,96 @@ class Gateway:
             request_id = f"{self._prefix}-{next(self._numbers):x}"
         answers.REQUEST_ID.set(request_id)  # for answers whose headers leave before their end
         if request.path == PEERS:
-            return await handler(request)
+            return await self._link(request, handler, request_id)
+        preflight = self.cors.preflight(request)
+        if preflight is not None:
+            return preflight
         self.busy += 1
+        route, limits = self._route(request), dict[str, str]()
         try:
-            if not self._anybody:
-                guard.check(request.headers)
+            guard.check_target(request.raw_path, request.headers.get("Host"))
+            limits = await self.lock.admit(request, route)
             if request.body_exists:
                 guard.kind_of(request.headers.get("Content-Type"))
                 guard.check_encoding(request.headers.get("Content-Encoding"))
-            answer = await handler(request)
+                await arrival.body(request)
+            if route is not None and self.authority.required and (route.lasts or "wait" in request.query):
+                answer = await self._while_welcome(request, handler)
+            else:
+                answer = await handler(request)
         except Exception as error:
             answer = answers.refusal(error, request_id, **_subject(request))
         finally:
             self.busy -= 1
         answer.headers["X-Request-Id"] = request_id
+        answer.headers.update(limits)
+        await self.audit.note(request, route, answer.status, request_id)
         if self.probes.stopping:
             answer.force_close()  # the next request shall not come in just as the door closes
-        resource = request.match_info.route.resource
-        route = UNMATCHED if resource is None else resource.canonical
-        self._requests.note(request.method, route, answer.status, self._clock() - began)
+        name = UNMATCHED if route is None else route.path
+        self._requests.note(request.method, name, answer.status, self._clock() - began)
         return answer
+
+    def _route(self, request: web.Request) -> Route | None:
+        resource = request.match_info.route.resource
+        if resource is None:
+            return None
+        method = "GET" if request.method == "HEAD" else request.method
+        return self._by_path.get((method, resource.canonical))
+
+    async def _link(self, request: web.Request, handler: Handler, request_id: str) -> web.StreamResponse:
+        """Another node: it stays for as long as it is welcome."""
+        try:
+            await self.lock.admit_node(request)
+            return await self._while_welcome(request, handler)
+        except Problem as problem:
+            return answers.refusal(problem, request_id)
+
+    async def _while_welcome(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Who stays is sent away once its token is refused."""
+        shown = authority.presented(request) if self.authority.required else None
+        if shown is None:
+            return await handler(request)
+        answering = asyncio.ensure_future(handler(request))
+        refused = asyncio.create_task(self.lock.until_refused(shown))
+        try:
+            await asyncio.wait({answering, refused}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                if request.transport is not None:
+                    request.transport.abort()
+                raise authority.unauthorized("this token is refused by now")
+            return await answering
+        finally:
+            refused.cancel()
+            answering.cancel()
+
+    async def keep(self, _app: web.Application) -> AsyncIterator[None]:
+        """While the door is open: what is noted is written down."""
+        keepers = [asyncio.create_task(self.audit.serve()), asyncio.create_task(self.authority.serve())]
+        try:
+            yield
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await self.audit.flush()
+            await self.authority.flush()
 
 
 GATEWAY: Final = web.AppKey("gateway", Gateway)
 
 
 def make_app(
-    node: Node, *, accept: Handler | None = None, gateway: bool = True, anybody: bool = False
+    node: Node, *, accept: Handler | None = None, gateway: bool = True, locks: Locks = OPEN
 ) -> web.Application:
     """The door of a node, to be opened with `serve_http`. Needs a running loop.
 
-    `accept` takes other nodes in; without the role of a gateway there are probes and nothing else; `anybody`
-    may come in, not only programs of this machine.
+    `accept` takes other nodes in; without the role of a gateway there are probes and nothing else.
     """
-    inside = Gateway(node, anybody=anybody)
+    inside = Gateway(node, locks)
     app = web.Application(middlewares=[inside.door], client_max_size=BODY_BYTES_MAX)
     app.on_shutdown.append(inside.close)
+    app.on_response_prepare.append(headers.adding(tls=locks.tls, cors=inside.cors))
+    app.cleanup_ctx.append(inside.keep)
     app[ROUTES] = table = [route for route in inside.routes if gateway or route.path in PROBES]
     app[GATEWAY] = inside
     if accept is not None:
@@ -173,7 +265,12 @@ def make_app(
 
 
 async def serve_http(
-    app: web.Application, host: str = HOST, port_number: int = PORT
+    app: web.Application,
+    host: str = HOST,
+    port_number: int = PORT,
+    *,
+    tls: ServerTls | None = None,
+    book: Book | None = None,
 ) -> tuple[web.AppRunner, int]:
     """Open the door; the number is the port it got. `await runner.cleanup()` closes it.
 
@@ -181,7 +278,7 @@ async def serve_http(
     is. Raises PortTaken, which says by whom.
     """
     listening = await listen(host, port_number)
-    runner = await serve_on(app, listening)
+    runner = await serve_on(app, listening, tls=tls, book=book)
     return runner, int(listening.getsockname()[1])
 
 
@@ -209,18 +306,16 @@ def _bound(host: str, port_number: int) -> socket.socket:
     return listening
 
 
-async def serve_on(app: web.Application, listening: socket.socket) -> web.AppRunner:
-    """Answer who comes to this socket, which is closed with the runner."""
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        logger=_logger(),
-        auto_decompress=False,  # a megabyte can unpack into a gigabyte, on the loop that serves everybody
-        handler_cancellation=True,
-        shutdown_timeout=SHUTDOWN_S,
-    )
+async def serve_on(
+    app: web.Application, listening: socket.socket, *, tls: ServerTls | None = None, book: Book | None = None
+) -> web.AppRunner:
+    """Answer who comes to this socket, which is closed with the runner. `book`: who may come in."""
+    book = book or Book()
+    if GATEWAY in app:
+        app[GATEWAY].probes.metrics.connections = book
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=SHUTDOWN_S)
     await runner.setup()
-    await web.SockSite(runner, listening).start()
+    await Site(runner, listening, book=book, tls=tls, logger=_logger()).start()
     return runner
 
 

@@ -13,11 +13,11 @@ from aiohttp import web
 from msgspec import UNSET, UnsetType
 
 from windlass.core.definition import Step
-from windlass.core.names import run_key
+from windlass.core.names import Key, run_key, workflow_key
 from windlass.core.run_state import SHOWN, Run, StepState, restore
 from windlass.core.vocabulary import NODE_STATE, STATE
 from windlass.engine.node import Node
-from windlass.gateway import answers, parameters, runs, views, workflows
+from windlass.gateway import answers, callers, parameters, runs, views, workflows
 from windlass.gateway.shapes import (
     ExecutionDetail,
     ExecutionInfo,
@@ -45,7 +45,7 @@ class Legacy:
         workflow = request.match_info["workflow"]
         details: list[ExecutionDetail] = []
         count = 0
-        for row in await self._recent(workflow):
+        for row in await self._recent(_key(request)):
             if count > NODES_MAX:
                 break
             details.append(await self._detail(row))
@@ -54,10 +54,10 @@ class Legacy:
 
     async def status(self, request: web.Request) -> web.Response:
         workflow = request.match_info["workflow"]
-        recent = await self._recent(workflow)
+        recent = await self._recent(_key(request))
         current = next(filter(views.is_open, recent), None)
         if current is None and len(recent) == EXECUTIONS_MAX:  # there may be older ones
-            current = await workflows.newest(self.node, workflow, ["running", "paused"])
+            current = await workflows.newest(self.node, _key(request), ["running", "paused"])
         newest = current or (recent[0] if recent else None)
         return answers.json(
             HistoryStatus(
@@ -70,13 +70,13 @@ class Legacy:
 
     async def execution(self, request: web.Request) -> web.Response:
         execution = request.match_info["execution"]
-        row = await self._row(request.match_info["workflow"], execution)
+        row = await self._row(_key(request), execution)
         if row is None:
             return answers.text(f"Execution {execution} not found", 404)
         return answers.json(await self._detail(row))
 
     async def timeline(self, request: web.Request) -> web.Response:
-        workflow, execution = request.match_info["workflow"], request.query.get("executionId")
+        workflow, execution = _key(request), request.query.get("executionId")
         if execution is None:
             row = next(iter(await self._recent(workflow, 1)), None)
         else:
@@ -85,21 +85,23 @@ class Legacy:
             return answers.json(NoTimeline(error=NOT_FOUND))
         return answers.json(_timeline(await self._detail(row)))
 
-    async def _recent(self, workflow: str, limit: int = EXECUTIONS_MAX) -> list[RunRow]:
-        if not parameters.ID.fullmatch(workflow):
+    async def _recent(self, workflow: Key, limit: int = EXECUTIONS_MAX) -> list[RunRow]:
+        if not parameters.ID.fullmatch(workflow.id):
             return []
-        return await self.node.store.runs(RunQuery(workflow=workflow, limit=limit))
+        query = RunQuery(namespace=workflow.namespace, workflow=workflow.id, limit=limit)
+        return await self.node.store.runs(query)
 
-    async def _row(self, workflow: str, execution: str) -> RunRow | None:
+    async def _row(self, workflow: Key, execution: str) -> RunRow | None:
         if not parameters.ID.fullmatch(execution):
             return None
-        row = await self.node.store.run(self.node.shard_of(execution), run_key(execution))
-        return row if row is not None and row.workflow == workflow else None
+        key = run_key(execution, workflow.namespace)
+        row = await self.node.store.run(self.node.shard_of(execution), key)
+        return row if row is not None and row.workflow == workflow.id else None
 
     async def _run(self, row: RunRow) -> tuple[str, Run | None]:
         """The workflow's name, and the run if it can be read: one that is purged, or stuck badly, cannot."""
         try:
-            seen, definition = await runs.see(self.node, row.key.id)
+            seen, definition = await runs.see(self.node, row.key)
         except Exception:
             if row.status != "stuck":
                 raise
@@ -131,6 +133,10 @@ class Legacy:
             completed_nodes=0 if run is None else run.counts["succeeded"],
             total_nodes=0 if run is None else len(run.steps),
         )
+
+
+def _key(request: web.Request) -> Key:
+    return workflow_key(request.match_info["workflow"], callers.namespace(request))
 
 
 def _nodes(run: Run) -> list[NodeExecution]:

@@ -20,7 +20,7 @@ from windlass.core.names import Key, run_key
 from windlass.core.vocabulary import ENDED
 from windlass.engine.followers import GAP, News
 from windlass.engine.node import Node
-from windlass.gateway import answers, parameters, runs, views
+from windlass.gateway import answers, callers, parameters, runs, views
 from windlass.gateway.answers import Problem
 from windlass.gateway.crowd import STREAMS_MAX, Crowd
 from windlass.gateway.loglines import last_texts
@@ -43,11 +43,11 @@ class Logs:
     _open: set[Ear] = field(default_factory=set)
 
     async def read(self, request: web.Request) -> web.StreamResponse:
-        run, query, step = runs.id_of(request), request.query, request.query.get("step")
+        key, query, step = runs.key_of(request), request.query, request.query.get("step")
         limit, after = parameters.limit(query), parameters.last_seen(query, request.headers)
         tail = parameters.whole(query, "tail", usual=0, low=1, high=TAIL_MAX)
-        await runs.find(self.node, run)
-        key, shard, store = run_key(run), self.node.shard_of(run), self.node.store
+        await runs.find(self.node, key)
+        shard, store = self.node.shard_of(key.id), self.node.store
         lines, more = list[LogLine](), False
         if tail:
             lines = await store.last_logs(shard, key, limit=tail, step=step)
@@ -63,7 +63,7 @@ class Logs:
         """In the shape of v0.4: the newest lines, as text."""
         run, row = request.match_info["execution"], None
         if parameters.ID.fullmatch(run):
-            row = await self.node.store.run(self.node.shard_of(run), run_key(run))
+            row = await self.node.store.run(self.node.shard_of(run), run_key(run, callers.namespace(request)))
         if row is None or row.workflow != request.match_info["workflow"]:
             raise Problem(404, "Execution not found", f"the workflow has no execution {run}")
         return answers.json({"executionId": run, "logs": await last_texts(self.node, row.key, TAIL_MAX)})
@@ -109,7 +109,7 @@ class _Teller:
         status = ""
         while not self.ear.closed:
             if status not in OVER:
-                status, over_at = (await runs.find(self.node, self.ear.key.id)).status, clock()
+                status, over_at = (await runs.find(self.node, self.ear.key)).status, clock()
             over = status in OVER
             # Asked before reading: what was printed until then will be read.
             last = over and (await self.node.is_quiet(self.ear.key) or clock() - over_at >= LAST_LINES_S)

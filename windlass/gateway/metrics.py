@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from windlass.core.spread import Spread
 from windlass.engine.node import Node
 from windlass.gateway import cluster_metrics
+from windlass.gateway.connections import Book
 from windlass.gateway.families import counter, counter_by, gauge, histogram, histogram_by
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -39,6 +40,7 @@ class Requests:
 class Metrics(Collector):
     def __init__(self, node: Node) -> None:
         self.requests = Requests()
+        self.connections = Book()
         self._node = node
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -52,7 +54,18 @@ class Metrics(Collector):
         yield from self._measured()
         yield from self._spread()
         yield from self._asked()
+        yield from self._connected()
         yield from cluster_metrics.collect(self._node)
+
+    def _connected(self) -> Iterator[Metric]:
+        book = self.connections
+        yield gauge("windlass_connections", "Connections that are open.", book.open)
+        yield counter_by(
+            "windlass_connections_refused", "Connections refused, by which bound.", "bound", book.refused
+        )
+        yield counter_by(
+            "windlass_connections_ended", "Connections ended for being slow, by how.", "reason", book.ended
+        )
 
     def _counted(self) -> Iterator[Metric]:
         node = self._node
@@ -80,6 +93,9 @@ class Metrics(Collector):
         yield counter("windlass_tasks_granted", "Tasks handed to workers.", tasks.granted)
         yield counter("windlass_tasks_lost", "Tasks whose worker went away.", tasks.lost)
         yield counter("windlass_tasks_recalled", "Tasks taken back from workers.", tasks.recalled)
+        yield counter_by(
+            "windlass_webhook_deliveries", "Notices to webhooks, by outcome.", "outcome", node.herald.tally
+        )
 
     def _measured(self) -> Iterator[Metric]:
         node, shards = self._node, self._node.router.shards()
@@ -98,6 +114,7 @@ class Metrics(Collector):
         yield gauge("windlass_timers_armed", "Entities that wait for a time to come.", len(node.timers))
         yield gauge("windlass_tasks_waiting", "Tasks that wait for a worker.", node.dispatcher.waiting)
         yield gauge("windlass_tasks_running", "Tasks that workers hold.", node.dispatcher.held)
+        yield gauge("windlass_webhook_notices_waiting", "Notices not yet delivered.", node.herald.waiting)
 
     def _spread(self) -> Iterator[Metric]:
         stats, commits = self._node.stats, self._node.committer.tally

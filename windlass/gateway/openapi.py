@@ -8,8 +8,10 @@ from typing import Annotated, Final
 
 import msgspec
 
+from windlass.core.roles import holders
 from windlass.core.task import Json
 from windlass.gateway import document_schema, parameters, shapes
+from windlass.gateway.authority import COOKIE
 from windlass.gateway.guard import KINDS
 from windlass.gateway.routes import ERRORS, EventStream, Html, Parameter, Route, Text
 
@@ -21,25 +23,33 @@ AREAS: Final = {
     "Runs": "Find runs, follow them, stop them.",
     "History": "For clients of v0.4.",
     "Cluster": "Who is in the cluster, where everything is, and what happened to it.",
+    "Access": "Who may come in, and who did what.",
+    "Secrets": "Values that steps use and nobody reads.",
+    "Webhooks": "Whom to tell when runs fail, are stuck, or are well again.",
     "Health": "Is it well? For people, load balancers and Prometheus.",
     "Reference": "This API, described.",
 }
 ABOUT: Final = (
     "Windlass runs workflows; what was done stays done.\n\n"
     "Choose the `runId` yourself or send an `Idempotency-Key`, and the same request again starts nothing "
-    "twice. Errors have one shape, `Problem`: 503 may be repeated, 504 may have happened already."
+    "twice. What is yours alone is in a namespace: that of your token, or the one that the header "
+    "`X-Windlass-Namespace` names. Errors have one shape, `Problem`: 503 may be repeated, 504 may have "
+    "happened already."
 )
+TOKEN: Final = "Where there is a login. `windlass token create` makes one; a JWT, if the server takes them."
 # By status: its name in the description, and what it means here.
 FAULTS: Final = {
     400: ("BadRequest", "The body could not be read"),
-    403: ("Forbidden", "A foreign host, or a page of another origin"),
+    401: ("Unauthorized", "There is a login, and no token, or none that is good"),
+    403: ("Forbidden", "A role or namespace that is not enough, a foreign host, a page of another origin"),
     404: ("NotFound", "Nobody has that id"),
+    408: ("TooSlow", "The body did not arrive in time"),
     409: ("Conflict", "It makes no sense here; do not repeat it"),
     412: ("PreconditionFailed", "Another version is the newest"),
     413: ("TooLarge", "Too large; pass large data by reference"),
     415: ("UnsupportedType", "The body is of another type than JSON or YAML, or packed"),
     422: ("Invalid", "Every mistake of the request, with its place"),
-    429: ("TooMany", "Too many are open already; nothing was done"),
+    429: ("TooMany", "Too many, or too often; nothing was done"),
     500: ("InternalError", "A fault of Windlass"),
     503: ("Unavailable", "Nothing was done; the same request may succeed"),
     504: ("OutcomeUnknown", "It may have happened; asking again with the same id is safe"),
@@ -50,6 +60,9 @@ PATHS: Final = {
     "execution": "The id of a run",
     "shard": "The number of a shard",
     "node": "The name of a node",
+    "token": "The number of a token",
+    "secret": "The name of a secret",
+    "webhook": "The id of a webhook",
 }
 # What is no id of ours.
 PATH_TYPES: Final[dict[str, object]] = {
@@ -83,6 +96,10 @@ def describe(routes: Iterable[Route], version: str) -> dict[str, Json]:
             "schemas": _schemas(table),
             "responses": {name: _fault(status) for status, (name, _) in FAULTS.items()},
             "headers": _HEADERS,
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": TOKEN},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "After `login`."},
+            },
         },
     }
 
@@ -94,6 +111,13 @@ def _operation(route: Route) -> Schema:
         # What can be asked for comes as parameters: only `GET /` names it here.
         "summary": _sentence(route.summary.partition("; ?")[0]),
     }
+    if route.needs == "open":
+        operation["security"] = []
+    else:
+        scope = ", of all namespaces" if route.spans or route.needs == "administer" else ""
+        roles = " or ".join(holders(route.needs))
+        operation["description"] = f"Where there is a login: for a token with the role {roles}{scope}."
+        operation["security"] = [{}, {"token": []}, {"cookie": []}]
     given = [*_path_parameters(route.path), *map(_parameter, route.parameters)]
     if given:
         operation["parameters"] = given

@@ -12,6 +12,7 @@ from typing import Annotated, Final, NamedTuple
 from aiohttp import web
 from msgspec import Meta
 
+from windlass.core.roles import Right
 from windlass.core.task import Json
 from windlass.core.vocabulary import RunStatus
 from windlass.gateway import bodies, document_schema, parameters, shapes
@@ -63,6 +64,8 @@ class Route:
     handler: Handler
     name: str  # what programs call it
     summary: str
+    needs: Right  # see core.roles
+    spans: bool = False  # about all namespaces at once: a token of one is not enough
     area: str = ""  # of the table; for readers
     answers: Mapping[int, object]  # the type of the body, by status; a tuple: one of these
     errors: tuple[int, ...] = ()  # statuses whose body is a Problem, beyond those that every path has
@@ -72,11 +75,17 @@ class Route:
     # A stream has no HEAD: its headers are all it would say.
     head: bool = field(default=True)
 
+    @property
+    def lasts(self) -> bool:
+        """Whether its answer may go on for as long as a run."""
+        found = self.answers.get(200)
+        return found is EventStream or (isinstance(found, tuple) and EventStream in found)
 
-# Any path: a foreign host or origin, a body of a foreign type, an id or parameter that makes no sense,
-# our own fault, not ready yet.
-ERRORS: Final = (403, 415, 422, 500, 503)
-SENT: Final = (400, 413)  # what can be wrong with a body
+
+# Any path: no login, a role or namespace that is not enough, a foreign host or origin, a body of a foreign
+# type, an id or parameter that makes no sense, too often, our own fault, not ready yet.
+ERRORS: Final = (401, 403, 415, 422, 429, 500, 503)
+SENT: Final = (400, 408, 413)  # what can be wrong with a body
 FOUND: Final = (404,)
 OWNED: Final = (404, 409, 504)  # what the owner of an entity can answer
 
@@ -134,6 +143,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=f"{API}/workflows",
             handler=workflows.create,
             name="createWorkflow",
+            needs="operate",
             summary="save a new workflow (JSON or YAML)",
             body=shapes.Document,
             answers={201: shapes.Created},
@@ -145,6 +155,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=f"{API}/workflows",
             handler=workflows.index,
             name="listWorkflows",
+            needs="see",
             summary="all workflows",
             answers={200: list[shapes.Workflow]},
         ),
@@ -153,6 +164,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=f"{API}/workflows/validate",
             handler=workflows.validate,
             name="validateWorkflow",
+            needs="see",
             summary="whether a document could be saved; keeps nothing",
             body=shapes.Document,
             answers={200: shapes.Valid},
@@ -163,6 +175,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=f"{API}/workflows/node-types",
             handler=workflows.node_types,
             name="listNodeTypes",
+            needs="see",
             summary="what steps can be, and what they take",
             answers={200: shapes.NodeTypes},
         ),
@@ -171,6 +184,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=ONE,
             handler=workflows.read,
             name="getWorkflow",
+            needs="see",
             summary="one workflow; ?version=2",
             answers={200: shapes.Workflow},
             etag=True,
@@ -182,6 +196,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=ONE,
             handler=workflows.update,
             name="updateWorkflow",
+            needs="operate",
             summary='change a workflow: its next version; If-Match: "2"',
             body=shapes.Change,
             answers={200: shapes.Updated},
@@ -199,6 +214,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=ONE,
             handler=workflows.delete,
             name="deleteWorkflow",
+            needs="operate",
             summary="delete a workflow; its runs go on",
             answers={200: shapes.Deleted},
             errors=OWNED,
@@ -209,6 +225,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=f"{ONE}/versions",
             handler=workflows.versions,
             name="listVersions",
+            needs="see",
             summary="its versions, newest first; ?limit= &after=",
             answers={200: shapes.Page[shapes.Version]},
             errors=FOUND,
@@ -222,6 +239,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=f"{ONE}/status",
             handler=workflows.status,
             name="getWorkflowStatus",
+            needs="see",
             summary="how a workflow's runs are doing",
             answers={200: shapes.WorkflowStatus},
             errors=FOUND,
@@ -231,6 +249,7 @@ def _workflows(to: Handlers) -> list[Route]:
             path=f"{ONE}/retry-stuck",
             handler=to.stuck.retry_workflow,
             name="retryStuckWorkflow",
+            needs="operate",
             summary="free a workflow that was set aside",
             answers={200: shapes.Ordered},
             errors=OWNED,
@@ -245,6 +264,7 @@ def _executions(to: Handlers) -> list[Route]:
             path=f"{ONE}/execute",
             handler=to.executions.execute,
             name="executeWorkflow",
+            needs="start",
             summary="start a run; ?wait=30s for its result",
             body=bodies.Asked,
             answers={200: shapes.Started},
@@ -259,6 +279,7 @@ def _executions(to: Handlers) -> list[Route]:
             path=f"{ONE}/execute-es",
             handler=to.executions.execute_es,
             name="executeWorkflowEs",
+            needs="start",
             summary="start a run, answered as v0.4 does",
             body=bodies.Asked,
             answers={200: shapes.StartedEs},
@@ -270,6 +291,7 @@ def _executions(to: Handlers) -> list[Route]:
             path=f"{ONE}/executions",
             handler=to.workflows.executions,
             name="listExecutions",
+            needs="see",
             summary="its newest runs, as v0.4 lists them",
             answers={200: list[shapes.ExecutionItem]},
             errors=FOUND,
@@ -279,6 +301,7 @@ def _executions(to: Handlers) -> list[Route]:
             path=f"{ONE}/executions/{{execution}}/logs",
             handler=to.logs.of_execution,
             name="getExecutionLogs",
+            needs="see",
             summary="what a run printed, as text",
             answers={200: shapes.ExecutionLogs},
             errors=FOUND,
@@ -293,6 +316,7 @@ def _runs(to: Handlers) -> list[Route]:
             path=f"{API}/runs",
             handler=to.runs.index,
             name="listRuns",
+            needs="see",
             summary="runs; ?workflow= &status= &label=name=value &startedAfter= &startedBefore= &after=",
             answers={200: shapes.Page[shapes.RunItem]},
             parameters=(
@@ -310,6 +334,7 @@ def _runs(to: Handlers) -> list[Route]:
             path=f"{API}/runs:batch",
             handler=to.batches.start,
             name="startRuns",
+            needs="start",
             summary="start up to 1000 runs at once",
             body=shapes.BatchRequest,
             answers={200: shapes.Batch},
@@ -320,6 +345,7 @@ def _runs(to: Handlers) -> list[Route]:
             path=f"{API}/stuck",
             handler=to.stuck.index,
             name="listStuck",
+            needs="see",
             summary="what was set aside and waits to be freed",
             answers={200: shapes.Page[shapes.StuckItem]},
         ),
@@ -334,6 +360,7 @@ def _one_run(to: Handlers) -> list[Route]:
             path=RUN,
             handler=runs.read,
             name="getRun",
+            needs="see",
             summary="one run with its steps",
             answers={200: shapes.Run},
             errors=FOUND,
@@ -343,6 +370,7 @@ def _one_run(to: Handlers) -> list[Route]:
             path=f"{RUN}/events",
             handler=runs.events,
             name="listEvents",
+            needs="see",
             summary="what happened to it; ?after=seq &limit=",
             answers={200: shapes.Events},
             errors=FOUND,
@@ -353,6 +381,7 @@ def _one_run(to: Handlers) -> list[Route]:
             path=f"{RUN}/stream",
             handler=to.streams.stream,
             name="streamEvents",
+            needs="see",
             summary="what happens to it, as it happens (server-sent events)",
             answers={200: EventStream},
             errors=(404, 429),
@@ -364,6 +393,7 @@ def _one_run(to: Handlers) -> list[Route]:
             path=f"{RUN}/logs",
             handler=to.logs.read,
             name="readLogs",
+            needs="see",
             summary="what its steps printed; ?step= &tail= &follow=true",
             answers={200: (shapes.Page[shapes.LogLine], EventStream)},
             errors=(404, 429),
@@ -381,6 +411,7 @@ def _one_run(to: Handlers) -> list[Route]:
             path=f"{RUN}/explain",
             handler=to.explain.explain,
             name="explainRun",
+            needs="see",
             summary="why it is not moving",
             answers={200: shapes.Explanation},
             errors=FOUND,
@@ -390,6 +421,7 @@ def _one_run(to: Handlers) -> list[Route]:
             path=f"{RUN}/cancel",
             handler=runs.cancel,
             name="cancelRun",
+            needs="operate",
             summary="stop it for good",
             body=shapes.Cancel,
             answers={200: shapes.Ordered},
@@ -402,6 +434,7 @@ def _one_run(to: Handlers) -> list[Route]:
                 path=f"{RUN}/{order}",
                 handler=handler,
                 name=name,
+                needs="operate",
                 summary=summary,
                 answers={200: shapes.Ordered},
                 errors=OWNED,
@@ -424,6 +457,7 @@ def _history(to: Handlers) -> list[Route]:
             path=HISTORY,
             handler=legacy.history,
             name="getHistory",
+            needs="see",
             summary="a workflow's runs with their steps, as v0.4 tells them",
             answers={200: shapes.History},
         ),
@@ -432,6 +466,7 @@ def _history(to: Handlers) -> list[Route]:
             path=f"{HISTORY}/status",
             handler=legacy.status,
             name="getHistoryStatus",
+            needs="see",
             summary="a workflow's state and runs, as v0.4 tells them",
             answers={200: shapes.HistoryStatus},
         ),
@@ -440,6 +475,7 @@ def _history(to: Handlers) -> list[Route]:
             path=f"{HISTORY}/execution/{{execution}}",
             handler=legacy.execution,
             name="getHistoryExecution",
+            needs="see",
             summary="one run with its steps, as v0.4 tells it",
             answers={200: shapes.ExecutionDetail, 404: Text},
         ),
@@ -448,6 +484,7 @@ def _history(to: Handlers) -> list[Route]:
             path=f"{HISTORY}/timeline",
             handler=legacy.timeline,
             name="getTimeline",
+            needs="see",
             summary="when its steps ran; ?executionId=",
             answers={200: (shapes.Timeline, shapes.NoTimeline)},
             parameters=(Parameter("executionId", str, "another than the newest"),),
@@ -463,6 +500,7 @@ def _probes(to: Handlers) -> list[Route]:
             path="/health",
             handler=probes.health,
             name="getHealth",
+            needs="open",
             summary="how this process is doing",
             answers={200: (shapes.Health, Text), 503: (shapes.Health, Text)},
         ),
@@ -471,6 +509,7 @@ def _probes(to: Handlers) -> list[Route]:
             path="/health/live",
             handler=probes.live,
             name="getLiveness",
+            needs="open",
             summary="200 while the process answers",
             answers={200: (shapes.Probe, Text)},
         ),
@@ -479,6 +518,7 @@ def _probes(to: Handlers) -> list[Route]:
             path="/health/ready",
             handler=probes.ready,
             name="getReadiness",
+            needs="open",
             summary="200 once all shards are open and the journal can be written",
             answers={200: (shapes.Probe, Text), 503: (shapes.Probe, Text)},
         ),
@@ -487,6 +527,8 @@ def _probes(to: Handlers) -> list[Route]:
             path="/metrics",
             handler=probes.show_metrics,
             name="getMetrics",
+            needs="see",
+            spans=True,
             summary="for Prometheus",
             answers={200: Text},
         ),
@@ -502,6 +544,7 @@ def _reference(to: Handlers) -> list[Route]:
             path="/",
             handler=to.root,
             name="listPaths",
+            needs="open",
             summary="this list",
             answers={200: Text},
         ),
@@ -510,6 +553,7 @@ def _reference(to: Handlers) -> list[Route]:
             path="/docs",
             handler=reference.page,
             name="readDocs",
+            needs="open",
             summary="this API, as a page to read",
             answers={200: Html},
         ),
@@ -518,6 +562,7 @@ def _reference(to: Handlers) -> list[Route]:
             path=f"{API}/openapi.json",
             handler=reference.description,
             name="describeApi",
+            needs="open",
             summary="this API, for programs (OpenAPI 3.1)",
             answers=described,
         ),
@@ -526,6 +571,7 @@ def _reference(to: Handlers) -> list[Route]:
             path="/openapi.json",
             handler=reference.description,
             name="describeApiAtRoot",
+            needs="open",
             summary="the same",
             answers=described,
         ),
@@ -534,6 +580,7 @@ def _reference(to: Handlers) -> list[Route]:
             path=f"{API}/schemas/workflow.json",
             handler=reference.workflow_schema,
             name="describeWorkflow",
+            needs="open",
             summary="workflow documents, for editors (JSON Schema)",
             answers=described,
         ),

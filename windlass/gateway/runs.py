@@ -11,10 +11,10 @@ from aiohttp import web
 from windlass.core.commands import CancelRun, PauseRun, ResumeRun
 from windlass.core.definition import Definition
 from windlass.core.errors import NotFound, Unavailable, Unknown
-from windlass.core.names import DEFAULT_NAMESPACE, run_key
+from windlass.core.names import Key, run_key
 from windlass.engine.node import Node
 from windlass.engine.router import Seen
-from windlass.gateway import answers, bodies, guard, parameters, views
+from windlass.gateway import answers, bodies, callers, guard, parameters, views
 from windlass.gateway.views import View
 from windlass.gateway.workflows import command_id
 from windlass.journal import Fact, RunQuery, RunRow
@@ -34,6 +34,7 @@ class Runs:
         limit = parameters.limit(query)
         found = await self.node.store.runs(
             RunQuery(
+                namespace=callers.namespace(request),
                 workflow=query.get("workflow"),
                 status=parameters.status(query),
                 label=parameters.label(query),
@@ -50,10 +51,10 @@ class Runs:
         return answers.json(views.page([views.run_row(row) for row in shown], following))
 
     async def read(self, request: web.Request) -> web.Response:
-        return answers.json(await read(self.node, id_of(request)))
+        return answers.json(await read(self.node, key_of(request)))
 
     async def events(self, request: web.Request) -> web.Response:
-        run, limit = id_of(request), parameters.limit(request.query)
+        run, limit = key_of(request), parameters.limit(request.query)
         after = parameters.whole(request.query, "after", usual=0, low=0, high=parameters.NUMBER_MAX)
         row = await find(self.node, run)
         facts, more = ([], False) if row.purged else await self._facts(run, after, limit)
@@ -77,17 +78,17 @@ class Runs:
         return await self._command(request, ResumeRun(id=ident, at=at))
 
     async def _command(self, request: web.Request, command: CancelRun | PauseRun | ResumeRun) -> web.Response:
-        run = id_of(request)
-        reply = await self.node.router.send(run_key(run), command)
-        return answers.json({"id": run, "status": reply.status})
+        run = key_of(request)
+        reply = await self.node.router.send(run, command)
+        return answers.json({"id": run.id, "status": reply.status})
 
-    async def _facts(self, run: str, after: int, limit: int) -> tuple[list[Fact], bool]:
+    async def _facts(self, run: Key, after: int, limit: int) -> tuple[list[Fact], bool]:
         """As many as asked for, or fewer if they are large; and whether there are more."""
-        key, facts, size = run_key(run), list[Fact](), 0
+        facts, size = list[Fact](), 0
         while True:
             wanted = min(EVENTS_AT_ONCE, limit - len(facts))
             # The one beyond tells whether there are more.
-            found = await self.node.router.events(key, after=after, limit=wanted + 1)
+            found = await self.node.router.events(run, after=after, limit=wanted + 1)
             facts += found[:wanted]
             size += sum(len(fact.body) for fact in found[:wanted])
             if len(found) <= wanted:
@@ -97,7 +98,7 @@ class Runs:
             after = facts[-1].seq
 
 
-async def read(node: Node, run: str, *, ended: bool = False) -> View:
+async def read(node: Node, run: Key, *, ended: bool = False) -> View:
     """A run as it is now; for one that cannot be read any more, what its row says."""
     try:
         seen, definition = await see(node, run, ended=ended)
@@ -108,27 +109,27 @@ async def read(node: Node, run: str, *, ended: bool = False) -> View:
         if row.status != "stuck":
             raise
         # What made it stuck may well be that nobody can read it.
-        log.debug("a stuck run is shown by its row", extra={"run": run, "error": repr(error)})
+        log.debug("a stuck run is shown by its row", extra={"run": run.id, "error": repr(error)})
         return views.run_stub(row)
     if seen.image is None:
         return views.run_stub(seen.row)
-    return views.run(run, seen.row, seen.seq, seen.image, definition)
+    return views.run(run.id, seen.row, seen.seq, seen.image, definition)
 
 
-async def see(node: Node, run: str, *, ended: bool = False) -> tuple[Seen, Definition]:
+async def see(node: Node, run: Key, *, ended: bool = False) -> tuple[Seen, Definition]:
     """A run as it is now, and what it is a run of."""
     try:
-        seen = await node.router.read(run_key(run), ended=ended)
-        return seen, await node.definitions.get(DEFAULT_NAMESPACE, seen.row.workflow, seen.row.version)
+        seen = await node.router.read(run, ended=ended)
+        return seen, await node.definitions.get(run.namespace, seen.row.workflow, seen.row.version)
     except Unknown:  # a read that got no answer in time has done nothing
-        raise Unavailable(f"run {run} is busy; try again") from None
+        raise Unavailable(f"run {run.id} is busy; try again") from None
 
 
-async def find(node: Node, run: str) -> RunRow:
+async def find(node: Node, run: Key) -> RunRow:
     """The row of a run that exists."""
-    row = await node.store.run(node.shard_of(run), run_key(run))
+    row = await node.store.run(node.shard_of(run.id), run)
     if row is None:
-        raise NotFound(f"there is no run {run}")
+        raise NotFound(f"there is no run {run.id}")
     return row
 
 
@@ -136,8 +137,9 @@ def _command_id(request: web.Request, action: str) -> str:
     return command_id(action, parameters.idempotency_key(request.headers))
 
 
-def id_of(request: web.Request) -> str:
+def key_of(request: web.Request) -> Key:
+    """The run that the path names, in the namespace of the request."""
     run = request.match_info["run"]
     if not parameters.ID.fullmatch(run):
         raise NotFound(f"there is no run {run}")
-    return run
+    return run_key(run, callers.namespace(request))

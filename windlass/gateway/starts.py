@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from windlass.core.birthplace import at_home
 from windlass.core.commands import StartRun
 from windlass.core.errors import NotFound
-from windlass.core.names import DEFAULT_NAMESPACE, RunId, WorkflowId, run_id, run_key
+from windlass.core.names import Key, RunId, WorkflowId, run_id
 from windlass.engine.node import Node
 from windlass.gateway import bodies, parameters, workflows
 from windlass.gateway.bodies import Asked
@@ -23,13 +23,13 @@ class Start(NamedTuple):
     status: str  # that the run has by now
 
 
-async def document_of(node: Node, workflow: str, version: int | None) -> Document:
+async def document_of(node: Node, workflow: Key, version: int | None) -> Document:
     """The version that is to be run."""
-    if not parameters.ID.fullmatch(workflow):
-        raise NotFound(f"there is no workflow {workflow}")
+    if not parameters.ID.fullmatch(workflow.id):
+        raise NotFound(f"there is no workflow {workflow.id}")
     document = await workflows.find(node, workflow, version)
     # The shard needs it in a moment: it need not be read twice.
-    node.definitions.add(DEFAULT_NAMESPACE, document)
+    node.definitions.add(workflow.namespace, document)
     return document
 
 
@@ -62,10 +62,10 @@ def new_id(node: Node, command: StartRun, chance: random.Random) -> RunId:
     return run
 
 
-async def start(node: Node, run: RunId, command: StartRun) -> Start:
-    reply = await node.router.send(run_key(run), command)
+async def start(node: Node, run: Key, command: StartRun) -> Start:
+    reply = await node.router.send(run, command)
     if not reply.changed:  # it had been started before: the same answer again
-        row = await node.store.run(node.shard_of(run), run_key(run))
+        row = await node.store.run(node.shard_of(run.id), run)
         if row is not None:
             return Start(row.version, row.started_at, reply.status)
     return Start(command.version, command.at, reply.status)

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from windlass.core.errors import WindlassError
 from windlass.core.events import AnyEvent, RunEnded
-from windlass.core.names import Key, run_key
+from windlass.core.names import Key
 from windlass.core.vocabulary import ENDED
 from windlass.engine.followers import GAP, Follower, Followers, News
 from windlass.engine.node import Node
@@ -69,16 +69,16 @@ class Streams:
     _open: set[Ear] = field(default_factory=set)
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
-        run, after = runs.id_of(request), parameters.last_seen(request.query, request.headers)
+        run, after = runs.key_of(request), parameters.last_seen(request.query, request.headers)
         await runs.find(self.node, run)
-        with self.crowd.enter(), Ear(self.node.followers, run_key(run)) as ear:
+        with self.crowd.enter(), Ear(self.node.followers, run) as ear:
             response = web.StreamResponse(headers={**HEADERS, "X-Request-Id": answers.REQUEST_ID.get()})
             await response.prepare(request)
             self._open.add(ear)
             try:
                 await Teller(self.node, run, after, response, ear).tell()
             except Exception as error:
-                _break_off(request, run, error)
+                _break_off(request, run.id, error)
             finally:
                 self._open.discard(ear)
         return response
@@ -94,7 +94,7 @@ class Teller:
     """Tells one client what happens to one run."""
 
     node: Node
-    run: str
+    run: Key
     seq: int  # of the last event that was sent
     response: web.StreamResponse
     ear: Ear
@@ -115,7 +115,7 @@ class Teller:
                 case _:
                     over = await self._catch_up()
         if over:
-            await self._write(frame("end", {"runId": self.run, "status": self.status}))
+            await self._write(frame("end", {"runId": self.run.id, "status": self.status}))
 
     async def _news(self) -> News | None:
         """The next piece, or None after a while of silence."""
@@ -129,7 +129,7 @@ class Teller:
         """Send what the journal has and the client has not; True: the run's end was among it, or before."""
         limit, ended = READ_AT_ONCE, False
         while True:
-            facts = await self.node.router.events(run_key(self.run), after=self.seq, limit=limit)
+            facts = await self.node.router.events(self.run, after=self.seq, limit=limit)
             if not facts:
                 if ended:
                     return True

@@ -7,10 +7,9 @@ from typing import Final
 
 from aiohttp import web
 
-from windlass.core.names import DEFAULT_NAMESPACE, run_key, workflow_key
 from windlass.core.orders import Free, Refresh
 from windlass.engine.node import Node
-from windlass.gateway import answers, runs, views, workflows
+from windlass.gateway import answers, callers, runs, views, workflows
 from windlass.gateway.shapes import Ordered, Page, StuckItem
 
 LISTED_MAX: Final = 1_000  # the oldest
@@ -20,8 +19,8 @@ LISTED_MAX: Final = 1_000  # the oldest
 class Stuck:
     node: Node
 
-    async def index(self, _request: web.Request) -> web.Response:
-        found = await self.node.store.stuck(DEFAULT_NAMESPACE)
+    async def index(self, request: web.Request) -> web.Response:
+        found = await self.node.store.stuck(callers.namespace(request))
         items = [
             StuckItem(kind=row.key.kind, id=row.key.id, since=views.iso(row.since), error=row.error)
             for row in found[:LISTED_MAX]
@@ -29,14 +28,14 @@ class Stuck:
         return answers.json(Page(items=items, next=None))
 
     async def retry_run(self, request: web.Request) -> web.Response:
-        run = runs.id_of(request)
-        await self.node.router.send(run_key(run), Free())
+        run = runs.key_of(request)
+        await self.node.router.send(run, Free())
         # Answered once it was read again, or could not be: then it is restarted with backoff.
-        await self.node.router.send(run_key(run), Refresh())
+        await self.node.router.send(run, Refresh())
         row = await runs.find(self.node, run)
-        return answers.json(Ordered(id=run, status=row.status))
+        return answers.json(Ordered(id=run.id, status=row.status))
 
     async def retry_workflow(self, request: web.Request) -> web.Response:
-        workflow = workflows.id_of(request)
-        await self.node.router.send(workflow_key(workflow), Free())
-        return answers.json(Ordered(id=workflow, status="freed"))
+        workflow = workflows.key_of(request)
+        await self.node.router.send(workflow, Free())
+        return answers.json(Ordered(id=workflow.id, status="freed"))

@@ -8,9 +8,9 @@ from aiohttp import web
 
 from windlass.core.errors import NotFound
 from windlass.core.events import WorkflowDefined
-from windlass.core.names import DEFAULT_NAMESPACE, workflow_key
+from windlass.core.names import Key, workflow_key
 from windlass.engine.node import Node
-from windlass.gateway import answers, parameters, views
+from windlass.gateway import answers, callers, parameters, views
 from windlass.gateway.shapes import Page, Version
 from windlass.journal import Fact
 from windlass.wire import codec
@@ -23,15 +23,16 @@ async def index(node: Node, request: web.Request) -> web.Response:
     workflow, limit = request.match_info["workflow"], parameters.limit(request.query)
     before = parameters.whole(request.query, "after", usual=0, low=1, high=parameters.NUMBER_MAX)
     known = parameters.ID.fullmatch(workflow) is not None
-    if not known or await node.definitions.latest(DEFAULT_NAMESPACE, workflow) is None:
+    key = workflow_key(workflow, callers.namespace(request))
+    if not known or await node.definitions.latest(key.namespace, workflow) is None:
         raise NotFound(f"there is no workflow {workflow}")
-    items, following = await _page(node, workflow, before, limit)
+    items, following = await _page(node, key, before, limit)
     return answers.json(Page(items=items, next=following))
 
 
-async def _page(node: Node, workflow: str, before: int, limit: int) -> tuple[list[Version], int | None]:
+async def _page(node: Node, key: Key, before: int, limit: int) -> tuple[list[Version], int | None]:
     """Walks back from event `before`, or from the newest; events have numbers without gaps."""
-    shard, key = node.shard_of(workflow), workflow_key(workflow)
+    shard = node.shard_of(key.id)
     newest = await node.store.last_facts(shard, key, limit=1)
     beyond = newest[0].seq + 1 if newest else 1
     # Whoever asks from far beyond the newest must not have us walk back through numbers that never were.

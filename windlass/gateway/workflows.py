@@ -11,11 +11,11 @@ from aiohttp import web
 
 from windlass.core.commands import DefineWorkflow, DeleteWorkflow
 from windlass.core.errors import NotFound, Refused, Stuck
-from windlass.core.names import DEFAULT_NAMESPACE, workflow_key
+from windlass.core.names import Key, workflow_key
 from windlass.core.orders import Reply
 from windlass.core.vocabulary import ENDED, STATE
 from windlass.engine.node import Node
-from windlass.gateway import answers, documents, node_types, parameters, versions, views
+from windlass.gateway import answers, callers, documents, node_types, parameters, versions, views
 from windlass.gateway.answers import Problem
 from windlass.gateway.documents import Given
 from windlass.gateway.loglines import last_texts
@@ -35,10 +35,12 @@ class Workflows:
     async def create(self, request: web.Request) -> web.Response:
         given = await documents.given(request)
         workflow = given.id
+        key = workflow_key(workflow, callers.namespace(request))
+        callers.about(request, f"workflow/{workflow}")
         try:
             reply = await self._define(request, given, create=True)
         except Refused as refusal:
-            if isinstance(refusal, Stuck) or await self._latest(workflow) is None:
+            if isinstance(refusal, Stuck) or await self._latest(key) is None:
                 raise
             message = f"there is a workflow {workflow} already; PUT changes it"
             raise Problem(409, "Workflow already exists", message, extra={"workflowId": workflow}) from None
@@ -53,7 +55,7 @@ class Workflows:
         )
 
     async def update(self, request: web.Request) -> web.Response:
-        workflow = id_of(request)
+        workflow = key_of(request).id
         given = await documents.given(request, workflow)
         wanted = parameters.if_match(request.headers)
         if wanted is None:
@@ -71,12 +73,12 @@ class Workflows:
         answer.headers["ETag"] = f'"{reply.version}"'
         return answer
 
-    async def index(self, _request: web.Request) -> web.Response:
-        found = await self.node.store.documents(DEFAULT_NAMESPACE)
+    async def index(self, request: web.Request) -> web.Response:
+        found = await self.node.store.documents(callers.namespace(request))
         return answers.json([views.workflow(document) for document in found])
 
     async def read(self, request: web.Request) -> web.Response:
-        found = await find(self.node, id_of(request), parameters.version(request.query))
+        found = await find(self.node, key_of(request), parameters.version(request.query))
         answer = answers.json(views.workflow(found))
         answer.headers["ETag"] = f'"{found.version}"'
         return answer
@@ -94,10 +96,11 @@ class Workflows:
 
     async def executions(self, request: web.Request) -> web.Response:
         """The newest runs, in the shape of v0.4."""
-        workflow = id_of(request)
-        if await self._latest(workflow) is None:
-            raise _unknown(workflow)
-        recent = await self.node.store.runs(RunQuery(workflow=workflow, limit=EXECUTIONS))
+        key = key_of(request)
+        if await self._latest(key) is None:
+            raise _unknown(key.id)
+        query = RunQuery(namespace=key.namespace, workflow=key.id, limit=EXECUTIONS)
+        recent = await self.node.store.runs(query)
         return answers.json([await self._execution(row) for row in recent])
 
     async def _execution(self, row: RunRow) -> ExecutionItem:
@@ -116,42 +119,44 @@ class Workflows:
         )
 
     async def delete(self, request: web.Request) -> web.Response:
-        workflow, key = id_of(request), parameters.idempotency_key(request.headers)
+        workflow, once = key_of(request), parameters.idempotency_key(request.headers)
         # Who asks again under the same key hears what was said the first time.
-        if key is None and await self._latest(workflow) is None:
-            raise _unknown(workflow)
-        command = DeleteWorkflow(id=command_id("delete", key), at=self.node.clock.now())
-        await self.node.router.send(workflow_key(workflow), command)
-        return answers.json({"message": "Workflow deleted successfully", "workflowId": workflow})
+        if once is None and await self._latest(workflow) is None:
+            raise _unknown(workflow.id)
+        command = DeleteWorkflow(id=command_id("delete", once), at=self.node.clock.now())
+        await self.node.router.send(workflow, command)
+        return answers.json({"message": "Workflow deleted successfully", "workflowId": workflow.id})
 
     async def status(self, request: web.Request) -> web.Response:
-        workflow = id_of(request)
-        if await self._latest(workflow) is None:
-            raise _unknown(workflow)
-        count = await self.node.store.count_runs(DEFAULT_NAMESPACE, workflow, COUNT_MAX)
-        recent = await self.node.store.runs(RunQuery(workflow=workflow, limit=RECENT))
+        key = key_of(request)
+        if await self._latest(key) is None:
+            raise _unknown(key.id)
+        count = await self.node.store.count_runs(key.namespace, key.id, COUNT_MAX)
+        query = RunQuery(namespace=key.namespace, workflow=key.id, limit=RECENT)
+        recent = await self.node.store.runs(query)
         open_run = next(filter(views.is_open, recent), None)
         last = next((row for row in recent if not views.is_open(row)), None)
         if len(recent) == RECENT:  # there may be older ones
-            open_run = open_run or await newest(self.node, workflow, ["running", "paused"])
-            last = last or await newest(self.node, workflow, [*ENDED, "stuck"])
+            open_run = open_run or await newest(self.node, key, ["running", "paused"])
+            last = last or await newest(self.node, key, [*ENDED, "stuck"])
         shown = open_run or last
         texts = [] if shown is None else await last_texts(self.node, shown.key, LOG_LINES)
-        return answers.json(views.status(workflow, count, open_run, last, texts))
+        return answers.json(views.status(key.id, count, open_run, last, texts))
 
-    async def _latest(self, workflow: str) -> Document | None:
-        return await self.node.definitions.latest(DEFAULT_NAMESPACE, workflow)
+    async def _latest(self, key: Key) -> Document | None:
+        return await self.node.definitions.latest(key.namespace, key.id)
 
     async def _define_if(self, request: web.Request, given: Given, wanted: frozenset[int]) -> Reply:
         """Only while one of these versions is the newest: somebody else's change is never overwritten."""
         expected = next(iter(wanted), 0)
+        key = workflow_key(given.id, callers.namespace(request))
         if len(wanted) > 1:
-            latest = await self._latest(given.id)
+            latest = await self._latest(key)
             expected = 0 if latest is None or latest.version not in wanted else latest.version
         try:
             return await self._define(request, given, update=True, expected=expected)
         except Refused as refusal:
-            latest = await self._latest(given.id)
+            latest = await self._latest(key)
             if isinstance(refusal, NotFound | Stuck) or latest is None or latest.version == expected:
                 raise
             message = f"workflow {given.id} is at version {latest.version} now; read it, and change that one"
@@ -177,27 +182,28 @@ class Workflows:
             expected_version=expected,
             at=self.node.clock.now(),
         )
-        return await self.node.router.send(workflow_key(given.id), command)
+        return await self.node.router.send(workflow_key(given.id, callers.namespace(request)), command)
 
 
-async def find(node: Node, workflow: str, version: int | None) -> Document:
+async def find(node: Node, key: Key, version: int | None) -> Document:
     """One version of a workflow that exists, or its newest: read from its row, never from a cache."""
-    latest = await node.definitions.latest(DEFAULT_NAMESPACE, workflow)
+    latest = await node.definitions.latest(key.namespace, key.id)
     if latest is None:
-        raise _unknown(workflow)
+        raise _unknown(key.id)
     if version is None or version == latest.version:
         return latest
-    found = await node.store.document(node.shard_of(workflow), workflow_key(workflow), version)
+    found = await node.store.document(node.shard_of(key.id), key, version)
     if found is None:
-        raise NotFound(f"workflow {workflow} has no version {version}; the newest is {latest.version}")
+        raise NotFound(f"workflow {key.id} has no version {version}; the newest is {latest.version}")
     return found
 
 
-async def newest(node: Node, workflow: str, statuses: Sequence[str]) -> RunRow | None:
+async def newest(node: Node, key: Key, statuses: Sequence[str]) -> RunRow | None:
     """The newest run that is in one of these."""
     found: list[RunRow] = []
     for status in statuses:
-        found += await node.store.runs(RunQuery(workflow=workflow, status=status, limit=1))
+        query = RunQuery(namespace=key.namespace, workflow=key.id, status=status, limit=1)
+        found += await node.store.runs(query)
     return max(found, key=lambda row: row.started_at, default=None)
 
 
@@ -206,11 +212,12 @@ def command_id(action: str, key: str | None) -> str:
     return uuid.uuid4().hex if key is None else f"{action} {key}"
 
 
-def id_of(request: web.Request) -> str:
+def key_of(request: web.Request) -> Key:
+    """The workflow that the path names, in the namespace of the request."""
     workflow = request.match_info["workflow"]
     if not parameters.ID.fullmatch(workflow):
         raise _unknown(workflow)
-    return workflow
+    return workflow_key(workflow, callers.namespace(request))
 
 
 def _unknown(workflow: str) -> NotFound:

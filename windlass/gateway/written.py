@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from windlass.core import document
+from windlass.core import document, secret_refs
 from windlass.core.definition import Definition
 from windlass.core.errors import Fault, Invalid
-from windlass.core.faults import FAULTS_MAX
+from windlass.core.faults import FAULTS_MAX, Faults
 from windlass.core.task import Json
 from windlass.gateway import text
 from windlass.gateway.text import Kind, Parsed
@@ -39,6 +39,10 @@ def read(body: bytes, *, kind: Kind, workflow: str | None = None) -> Written:
         if isinstance(given, dict) and "nodes" in given and "steps" not in given:
             raise Invalid("the workflow has 1 fault", [Fault("/nodes", V04)])
         definition = document.read(given)
+        # Not in `read`, by which what is stored is read again: its rules may only loosen.
+        faults = Faults()
+        secret_refs.check(given, faults)
+        faults.refuse("the workflow")
     except Invalid as invalid:
         raise _joined(text.located(invalid, parsed), parsed) from None
     parsed.faults.refuse("the document")

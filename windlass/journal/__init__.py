@@ -105,6 +105,19 @@ class StuckRow(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is to be told to a webhook; kept until it was, or is too old."""
+
+    id: str  # the same however often it is told
+    hook: str
+    namespace: str
+    workflow: str
+    run: str  # empty: it is about the workflow itself
+    what: str  # failed, stuck, recovered
+    at: float
+    body: bytes  # JSON, as it is sent
+
+
 class Group(msgspec.Struct, kw_only=True):
     """What one shard wants kept: all of it or none, and only while `epoch` is the shard's own."""
 
@@ -120,12 +133,15 @@ class Group(msgspec.Struct, kw_only=True):
     freed: list[Key] = msgspec.field(default_factory=list)  # stuck no longer
     # Runs whose events, snapshots and logs go; their row becomes a stub (purged, no labels lost).
     purged: list[Key] = msgspec.field(default_factory=list)
+    notices: list[Notice] = msgspec.field(default_factory=list)  # one that is there already is left as it is
+    delivered: list[str] = msgspec.field(default_factory=list)  # ids of notices that go
 
     @property
     def empty(self) -> bool:
         return not (
             self.facts or self.runs or self.documents or self.snapshots
             or self.logs or self.deletions or self.stuck or self.freed or self.purged
+            or self.notices or self.delivered
         )  # fmt: skip
 
     @property
@@ -133,13 +149,15 @@ class Group(msgspec.Struct, kw_only=True):
         return (
             len(self.facts) + len(self.runs) + len(self.documents) + len(self.snapshots)
             + len(self.logs) + len(self.deletions) + len(self.stuck) + len(self.freed) + len(self.purged)
+            + len(self.notices) + len(self.delivered)
         )  # fmt: skip
 
     @property
     def size_bytes(self) -> int:
         return (
             sum(len(f.body) for f in self.facts) + sum(len(s.body) for s in self.snapshots)
-            + sum(len(line.text) for line in self.logs) + 200 * self.rows
+            + sum(len(line.text) for line in self.logs) + sum(len(n.body) for n in self.notices)
+            + 200 * self.rows
         )  # fmt: skip
 
 
@@ -221,6 +239,11 @@ class Store(Protocol):
         Reading them opens the shard: from now on what is committed for it goes to the database that was read
         here, and to no other that took its place.
         """
+
+    async def notices(
+        self, shard: int, *, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Notice]:
+        """What the shard has yet to tell, by time, then id; `after`: those of the last of the page before."""
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
         """Everything that waits to be freed."""

@@ -22,6 +22,7 @@ from windlass.journal import (
     Group,
     LogLine,
     LogSize,
+    Notice,
     RunQuery,
     RunRow,
     Snapshot,
@@ -44,6 +45,7 @@ class _Shard:
     documents: dict[Key, dict[int, Document]] = field(default_factory=dict)
     logs: defaultdict[Key, dict[int, LogLine]] = field(default_factory=lambda: defaultdict(dict))
     stuck: dict[Key, StuckRow] = field(default_factory=dict)
+    notices: dict[str, Notice] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -98,6 +100,12 @@ class MemoryStore:
         ]
         rows.sort(key=lambda row: (row.started_at, row.key.namespace, row.key.id))
         return [Unsettled(row.key, row.asleep, row.wake_at) for row in rows]
+
+    async def notices(
+        self, shard: int, *, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Notice]:
+        waiting = sorted(self._shards[shard].notices.values(), key=lambda notice: (notice.at, notice.id))
+        return [notice for notice in waiting if after is None or (notice.at, notice.id) > after][:limit]
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
         rows = [
@@ -159,6 +167,14 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to let go of: what was kept stays for whoever is handed this object next."""
+
+    def open_runs(self, namespace: str) -> int:
+        """How many runs of the namespace have not ended."""
+        return sum(
+            row.key.namespace == namespace and not row.settled
+            for shard in self._shards.values()
+            for row in shard.runs.values()
+        )
 
     def epoch(self, shard: int) -> int:
         """The one that may write the shard now; 0: nobody ever claimed it."""
@@ -229,6 +245,10 @@ def _keep(here: _Shard, group: Group) -> None:
         here.logs.pop(key, None)
         if key in here.runs:
             here.runs[key] = msgspec.structs.replace(here.runs[key], purged=True)
+    for notice in group.notices:
+        here.notices.setdefault(notice.id, notice)
+    for ident in group.delivered:
+        here.notices.pop(ident, None)
 
 
 def _entities(here: _Shard) -> list[Key]:
@@ -287,6 +307,10 @@ def _check(group: Group) -> None:
             _check_key(stuck.key)
             _check_text(stuck.error)
             _check_numbers(stuck.since)
+        for notice in group.notices:
+            _check_text(notice.id, notice.hook, notice.namespace, notice.workflow, notice.run, notice.what)
+            _check_body(notice.body)
+            _check_numbers(notice.at)
     except ValueError as error:  # UnicodeError is one
         raise StoreRefused(str(error)) from error
 

@@ -22,6 +22,7 @@ from windlass.journal import (
     Group,
     LogLine,
     LogSize,
+    Notice,
     RunQuery,
     RunRow,
     StoreBusy,
@@ -153,6 +154,12 @@ class PostgresStore:
             self._doubtful = True
         return [rows.unsettled(row) for row in found]
 
+    async def notices(
+        self, shard: int, *, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Notice]:
+        at, ident = after or (None, None)
+        return [rows.notice(row) for row in await self._rows(rows.NOTICES, shard, at, ident, limit)]
+
     async def stuck(self, namespace: str) -> list[StuckRow]:
         return [rows.stuck(row) for row in await self._rows(rows.STUCK, namespace)]
 
@@ -196,6 +203,21 @@ class PostgresStore:
             return str(found if found is not None else await cx.fetchval(rows.SETTING, name, value))
 
         return await self._write(write_once)
+
+    # For what is kept beside the journal.
+
+    @property
+    def place(self) -> Place:
+        return self._place
+
+    @property
+    def database(self) -> str:
+        """Which one the writer is connected to: see `identity`."""
+        return self._database
+
+    async def read(self, question: Callable[[Connection], Awaitable[T]]) -> T:
+        """Asked once more on a new connection if the first one has died: it must not write."""
+        return await self._read(question)
 
     async def _write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         async with self._writing:
@@ -280,7 +302,10 @@ async def _keep(cx: Connection, groups: Sequence[Group]) -> list[bool]:
     if not groups:
         return []
     try:
-        shards = await cx.fetchval(rows.KEEP, *rows.keep_values(groups), timeout=_NEVER_S)
+        call, values = rows.KEEP, rows.keep_values(groups)
+        if any(group.notices or group.delivered for group in groups):
+            call, values = rows.KEEP_AND_TELL, [*values, *rows.notice_values(groups)]
+        shards = await cx.fetchval(call, *values, timeout=_NEVER_S)
         return [shard is not None for shard in shards]
     except Exception as error:
         if not _is_refusal(error):

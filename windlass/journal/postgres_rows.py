@@ -1,6 +1,7 @@
 """What the PostgreSQL journal says to its connections: the statements, and rows ⇄ values.
 
-A commit is one call of the function `keep` (windlass/postgres/schema/0001_journal.sql), which has the fence.
+A commit is one call of the function `keep` (windlass/postgres/schema/0001_journal.sql), which has the fence;
+with notices, of `keep_and_tell` (0005_notices.sql), which calls it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from windlass.journal import (
     Fact,
     Group,
     LogLine,
+    Notice,
     RunRow,
     Snapshot,
     Stored,
@@ -40,6 +42,7 @@ CLAIM: Final = """
     INSERT INTO shards AS s (shard, epoch) SELECT shard, 1 FROM unnest($1::int[]) AS shard ORDER BY shard
     ON CONFLICT (shard) DO UPDATE SET epoch = s.epoch + 1 RETURNING shard, epoch"""
 KEEP: Final = f"SELECT keep({', '.join(f'${n}' for n in range(1, 14))})"
+KEEP_AND_TELL: Final = f"SELECT keep_and_tell({', '.join(f'${n}' for n in range(1, 16))})"
 SETTING: Final = """
     WITH new AS (INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING value)
     SELECT value FROM new UNION ALL SELECT value FROM settings WHERE name = $1"""
@@ -85,6 +88,9 @@ UNSETTLED: Final = """
     WHERE r.shard = $1 AND NOT r.settled AND (NOT r.asleep OR r.wake_at IS NOT NULL) AND NOT EXISTS (
       SELECT 1 FROM stuck s WHERE s.shard = r.shard AND s.entity = 'run/' || r.namespace || '/' || r.id)
     ORDER BY r.started_at, r.namespace, r.id"""
+NOTICES: Final = """
+    SELECT id, hook, namespace, workflow, run, what, at, body FROM notices
+    WHERE shard = $1 AND ($2::float8 IS NULL OR (at, id) > ($2, $3)) ORDER BY at, id LIMIT $4"""
 STUCK: Final = "SELECT entity, since, error FROM stuck WHERE namespace = $1 ORDER BY since, entity"
 _DOCUMENT_VALUES: Final = (
     "d.namespace, d.id, d.version, d.document_hash, d.body, d.at, d.created_at, d.deleted"
@@ -168,6 +174,18 @@ def keep_values(groups: Sequence[Group]) -> list[list[Any]]:
     ]  # fmt: skip
 
 
+def notice_values(groups: Sequence[Group]) -> list[list[Any]]:
+    """The arguments of `keep_and_tell` that `keep` has not."""
+    return [
+        [
+            (n, t.id, t.hook, t.namespace, t.workflow, t.run, t.what, t.at, t.body.decode())
+            for n, group in enumerate(groups, start=1)
+            for t in group.notices
+        ],
+        [(n, ident) for n, group in enumerate(groups, start=1) for ident in group.delivered],
+    ]
+
+
 def _latest(
     wave: list[tuple[int, Group]], given: Callable[[Group], list[T]], place: Callable[[T], object]
 ) -> list[tuple[int, T]]:
@@ -207,7 +225,7 @@ def _waves(groups: Iterable[tuple[int, Group]]) -> Iterator[list[tuple[int, Grou
             yield wave
             wave, removing = [], set()
         wave.append((n, group))
-        if group.deletions or group.freed or group.purged:
+        if group.deletions or group.freed or group.purged or group.delivered:
             removing.add(group.shard)
     yield wave
 
@@ -283,6 +301,20 @@ def document(row: Row) -> Document:
         at=row[5],
         created_at=row[6],
         deleted=row[7],
+    )
+
+
+def notice(row: Row) -> Notice:
+    ident, hook, namespace, workflow, run, what, at, body = row
+    return Notice(
+        id=ident,
+        hook=hook,
+        namespace=namespace,
+        workflow=workflow,
+        run=run,
+        what=what,
+        at=at,
+        body=body.encode(),
     )
 
 

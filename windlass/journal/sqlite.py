@@ -28,6 +28,7 @@ from windlass.journal import (
     Group,
     LogLine,
     LogSize,
+    Notice,
     RunQuery,
     RunRow,
     StoreBusy,
@@ -147,6 +148,13 @@ class SqliteStore:
     async def unsettled(self, shard: int) -> list[Unsettled]:
         return [rows.unsettled(row) for row in await self._rows(rows.UNSETTLED, (shard,))]
 
+    async def notices(
+        self, shard: int, *, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Notice]:
+        at, ident = after or (None, None)
+        found = await self._rows(rows.NOTICES, {"shard": shard, "at": at, "id": ident, "limit": limit})
+        return [rows.notice(row) for row in found]
+
     async def stuck(self, namespace: str) -> list[StuckRow]:
         return [rows.stuck(row) for row in await self._rows(rows.STUCK, (namespace,))]
 
@@ -181,6 +189,16 @@ class SqliteStore:
 
     async def setting(self, name: str, value: str) -> str:
         return await self._write(lambda cx: rows.setting(cx, name, value))
+
+    # For what is kept beside the journal, in the same file.
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """All of the work, in one transaction: on disk when this returns. Raises what `commit` does."""
+        return await self._write(work)
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """What the work reads, as of the last commit."""
+        return await self._read(work)
 
     # A caller that is cancelled leaves its work to the thread: it is done whole, or was never begun.
 

@@ -14,7 +14,18 @@ import msgspec
 
 from windlass.core.names import Key, run_key, workflow_key
 from windlass.core.sharding import hash32
-from windlass.journal import Document, Fact, Group, RunQuery, RunRow, Snapshot, Stored, StuckRow, Unsettled
+from windlass.journal import (
+    Document,
+    Fact,
+    Group,
+    Notice,
+    RunQuery,
+    RunRow,
+    Snapshot,
+    Stored,
+    StuckRow,
+    Unsettled,
+)
 
 Connection = sqlite3.Connection
 Row = tuple[Any, ...]  # as the database has it: text, numbers, None
@@ -86,6 +97,11 @@ REPLACE_DOCUMENTS: Final = _Insert(
 REPLACE_SNAPSHOTS: Final = _Insert("snapshots", "shard, entity, seq, hash, version, body", how="OR REPLACE")
 INSERT_LOGS: Final = _Insert("logs", "shard, namespace, id, n, at, step, attempt, stream, text")
 REPLACE_STUCK: Final = _Insert("stuck", "shard, entity, hash, namespace, since, error", how="OR REPLACE")
+INSERT_NOTICES: Final = _Insert(
+    "notices",
+    "shard, id, hook, namespace, workflow, run, what, at, body",
+    on_conflict="ON CONFLICT DO NOTHING",
+)
 
 CLAIM: Final = """
     INSERT INTO shards (shard, epoch) SELECT value, 1 FROM json_each(?) WHERE true
@@ -103,6 +119,7 @@ TRIM_SNAPSHOTS: Final = """
       ORDER BY seq DESC LIMIT 1 OFFSET 1)"""
 DELETE_EVENTS: Final = "DELETE FROM events WHERE shard = ? AND entity = ? AND seq <= ?"
 FREE: Final = "DELETE FROM stuck WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
+FORGET_NOTICES: Final = "DELETE FROM notices WHERE shard = ? AND id IN (SELECT value FROM json_each(?))"
 PURGE_EVENTS: Final = "DELETE FROM events WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
 PURGE_SNAPSHOTS: Final = (
     "DELETE FROM snapshots WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
@@ -152,6 +169,9 @@ UNSETTLED: Final = """
     WHERE r.shard = ? AND r.settled = 0 AND (r.asleep = 0 OR r.wake_at IS NOT NULL) AND NOT EXISTS (
       SELECT 1 FROM stuck s WHERE s.shard = r.shard AND s.entity = 'run/' || r.namespace || '/' || r.id)
     ORDER BY r.started_at, r.namespace, r.id"""
+NOTICES: Final = """
+    SELECT id, hook, namespace, workflow, run, what, at, CAST(body AS BLOB) FROM notices
+    WHERE shard = :shard AND (:at IS NULL OR (at, id) > (:at, :id)) ORDER BY at, id LIMIT :limit"""
 STUCK: Final = "SELECT entity, since, error FROM stuck WHERE namespace = ? ORDER BY since, entity"
 _DOCUMENT_VALUES: Final = (
     "d.namespace, d.id, d.version, d.document_hash, CAST(d.body AS BLOB), d.at, d.created_at, d.deleted"
@@ -336,6 +356,13 @@ def stuck(row: Row) -> StuckRow:
     return StuckRow(key=Key.parse(row[0]), since=row[1], error=row[2])
 
 
+def notice(row: Row) -> Notice:
+    ident, hook, namespace, workflow, run, what, at, body = row
+    return Notice(
+        id=ident, hook=hook, namespace=namespace, workflow=workflow, run=run, what=what, at=at, body=body
+    )
+
+
 def _entity(key: Key) -> str:
     text = key.text()
     if "\0" in text:  # SQLite's JSON functions, by which keys are looked up, end at it
@@ -359,7 +386,7 @@ def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
             yield wave
             wave, removing = [], set()
         wave.append(group)
-        if group.deletions or group.freed or group.purged:
+        if group.deletions or group.freed or group.purged or group.delivered:
             removing.add(group.shard)
     yield wave
 
@@ -371,6 +398,7 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
     snapshots: list[Any] = []
     logs: list[Any] = []
     stuck_rows: list[Any] = []
+    notices: list[Any] = []
     for group in wave:
         shard = group.shard
         for f in group.facts:
@@ -401,11 +429,15 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
             logs += (line.stream, line.text)
         for w in group.stuck:
             stuck_rows += (shard, _entity(w.key), hash32(w.key.id), w.key.namespace, w.since, w.error)
+        for told in group.notices:
+            notices += (shard, told.id, told.hook, told.namespace, told.workflow, told.run, told.what)
+            notices += (told.at, told.body.decode())
     INSERT_EVENTS.run(cx, facts)
     REPLACE_DOCUMENTS.run(cx, documents)
     REPLACE_SNAPSHOTS.run(cx, snapshots)
     INSERT_LOGS.run(cx, logs)
     REPLACE_STUCK.run(cx, stuck_rows)
+    INSERT_NOTICES.run(cx, notices)
     if runs:
         _upsert_runs(cx, runs)
     if snapshots:
@@ -445,6 +477,8 @@ def _remove(cx: Connection, group: Group) -> None:
         cx.executemany(DELETE_EVENTS, [(group.shard, key.text(), upto) for key, upto in group.deletions])
     if group.freed:
         cx.execute(FREE, (group.shard, as_json([key.text() for key in group.freed])))
+    if group.delivered:
+        cx.execute(FORGET_NOTICES, (group.shard, as_json(group.delivered)))
     if group.purged:
         entities = as_json([key.text() for key in group.purged])
         cx.execute(PURGE_EVENTS, (group.shard, entities))

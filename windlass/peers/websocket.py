@@ -4,7 +4,8 @@
     GET /peers, Upgrade, both hellos, Windlass-Proof  ──► 101, and then frames
 
 The greeting is in the headers of two plain requests: before both sides are sure of each other there is no
-WebSocket, and nobody has to make room for more than headers.
+WebSocket, and nobody has to make room for more than headers. With TLS, all of that is inside it; who dials
+checks that the certificate is that of the address, and the other side may want to see one, too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import errno
 import logging
 import os
 import random
+import ssl
 import time
 from collections.abc import Callable
 from typing import Final
@@ -38,6 +40,8 @@ FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
 REUSE_S: Final = 0.5  # of a connection, for the second half of a greeting
 QUIET_S: Final = 5.0  # between two complaints about strangers
 
+Trust = Callable[[], ssl.SSLContext]  # for the next connection: its files may have changed
+
 # What a rejection is called on its way.
 STATUSES: Final[dict[type[Rejected], int]] = {Unproven: 401, Unwanted: 409, NoCommonLevel: 426, NotReady: 503}
 
@@ -53,8 +57,16 @@ class WebsocketPeers(Switchboard):
         level: int,
         connect_timeout_s: float = CONNECT_S,
         idle_s: float = IDLE_S,
+        trust: Trust | None = None,
+        certificates: bool = False,
+        token: Callable[[], str] = str,
     ) -> None:
-        self._lines = WebsocketLines(connect_timeout_s)
+        """`trust`: the links are TLS. `certificates`: only who has shown one at the listener may greet.
+
+        `token`: what to show where there is a login; "": nothing.
+        """
+        self._lines = WebsocketLines(connect_timeout_s, trust, token)
+        self._certificates = certificates
         self._complained_at = float("-inf")
         super().__init__(
             host,
@@ -69,6 +81,8 @@ class WebsocketPeers(Switchboard):
 
     async def accept(self, request: web.Request) -> web.StreamResponse:
         """Answer a greeting; after its second half, return when the link has ended."""
+        if self._certificates and not _shows_certificate(request):
+            return _refusal(403, "this door is for nodes that show a certificate of the cluster's authority")
         hello, proof = request.headers.get(HELLO), request.headers.get(PROOF)
         if hello is None:
             return _refusal(401, "this door is for the nodes of the cluster")
@@ -136,8 +150,11 @@ class SocketPipe:
 
 
 class WebsocketLines:
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, timeout_s: float, trust: Trust | None = None, token: Callable[[], str] = str) -> None:
         self._timeout_s = timeout_s
+        self._token = token
+        self._trust = trust
+        self._scheme = "http" if trust is None else "https"
         self._session = aiohttp.ClientSession(
             # A name may lead elsewhere after a restart; and dialing is rare.
             connector=aiohttp.TCPConnector(limit=0, use_dns_cache=False, keepalive_timeout=REUSE_S),
@@ -147,9 +164,10 @@ class WebsocketLines:
         )
 
     async def greet(self, address: str, hello: str) -> tuple[str, str]:
-        url, headers = f"http://{address}{PATH}", {HELLO: hello}
+        url, tls = f"{self._scheme}://{address}{PATH}", self._tls()
+        headers = {HELLO: hello}  # and no token: who answers has proven nothing yet
         try:
-            async with self._session.get(url, headers=headers, allow_redirects=False) as answer:
+            async with self._session.get(url, headers=headers, allow_redirects=False, ssl=tls) as answer:
                 theirs, proof = answer.headers.get(HELLO), answer.headers.get(PROOF)
         except aiohttp.ClientError as error:
             raise _as_os_error(error) from error
@@ -158,11 +176,12 @@ class WebsocketLines:
         return theirs, proof
 
     async def open(self, address: str, *, hello: str, theirs: str, proof: str) -> Pipe:
-        url, headers = f"http://{address}{PATH}", {HELLO: hello, CHALLENGE: theirs, PROOF: proof}
+        url = f"{self._scheme}://{address}{PATH}"
+        headers = {HELLO: hello, CHALLENGE: theirs, PROOF: proof, **self._shown()}
         try:
             async with asyncio.timeout(self._timeout_s):
                 socket = await self._session.ws_connect(
-                    url, headers=headers, max_msg_size=FRAME_BYTES_MAX, autoclose=False
+                    url, headers=headers, max_msg_size=FRAME_BYTES_MAX, autoclose=False, ssl=self._tls()
                 )
         except aiohttp.WSServerHandshakeError as error:
             raise _rejection(error.status) from None
@@ -174,6 +193,13 @@ class WebsocketLines:
     async def close(self) -> None:
         await self._session.close()
 
+    def _shown(self) -> dict[str, str]:
+        token = self._token()
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        return True if self._trust is None else self._trust()
+
 
 def _refusal(status: int, text: str, headers: dict[str, str] | None = None) -> web.Response:
     asked = {"WWW-Authenticate": "Windlass"} if status == 401 else {}
@@ -182,8 +208,14 @@ def _refusal(status: int, text: str, headers: dict[str, str] | None = None) -> w
 
 def _rejection(status: int) -> Rejected:
     match status:
+        case 403:
+            return Hopeless(
+                "the other side refuses our certificate or token, or wants one; see --tls-client-ca"
+            )
         case 401:
-            return Unproven(f"the other side finds that we have another secret; {RESTART}")
+            return Unproven(
+                f"the other side finds that we have another secret, or no token (see --login); {RESTART}"
+            )
         case 409 | 503:
             return Rejected("the other side does not know us yet, or is not ready")
         case 426:
@@ -192,10 +224,36 @@ def _rejection(status: int) -> Rejected:
             return Hopeless(f"what answers there is no node of ours: {PATH} leads to {status}")
 
 
-def _as_os_error(error: aiohttp.ClientError) -> OSError:
+def _as_os_error(error: aiohttp.ClientError) -> OSError | Rejected:
+    if (bad := _bad_tls(error)) is not None:
+        return Hopeless(bad)
     if isinstance(error, OSError) and error.errno == errno.ECONNREFUSED:
         return ConnectionRefusedError(*error.args)
     return error if isinstance(error, OSError) else ConnectionError(str(error))
+
+
+def _bad_tls(error: BaseException) -> str | None:
+    """What a person has to change about certificates; None if that is not what went wrong."""
+    cause: BaseException | None = error
+    # Errors of aiohttp may be of this type, too, and have nothing of what it says.
+    while cause is not None and (
+        isinstance(cause, aiohttp.ClientError) or not isinstance(cause, ssl.SSLError)
+    ):
+        cause = cause.__cause__
+    match cause:
+        case ssl.SSLCertVerificationError() as failed:
+            return f"its certificate is not trusted: {failed.verify_message}; see --tls-ca"
+        case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "HTTP_REQUEST" | "RECORD_LAYER_FAILURE"):
+            return "it speaks no TLS, and this node does: all nodes of a cluster have it, or none"
+        case ssl.SSLError() as failed:
+            return f"no TLS with it: {failed.reason or failed}; see --tls-ca and --tls-client-ca"
+        case _:
+            return None
+
+
+def _shows_certificate(request: web.Request) -> bool:
+    """The listener has verified what is shown; what it could not verify did not get so far."""
+    return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
 
 
 def _abort(transport: asyncio.Transport | None) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import http.client
 import json
 import secrets
+import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -41,6 +43,25 @@ class NotReachable(Unavailable):
         self.reason = reason
 
 
+class Untrusted(WindlassError):
+    """There is a server, and it may be anybody's: no word was said to it."""
+
+    def __init__(self, url: str, error: ssl.SSLError) -> None:
+        match error:
+            case ssl.SSLCertVerificationError():
+                told = f"the certificate of {url} is not trusted: {error.verify_message}"
+                advice = "name the file of its authority with --ca or WINDLASS_CA"
+            case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "HTTP_REQUEST" | "RECORD_LAYER_FAILURE"):
+                told, advice = f"what answers at {url} speaks no TLS", "write http:// if that is meant"
+            case _:
+                told, advice = f"no TLS with {url}: {error.reason or error}", "see docs/tls.md"
+        super().__init__(f"{told}; {advice}")
+
+
+class NotAllowed(Refused):
+    """There is a login, and no token, or one that may not do this."""
+
+
 class Broken(WindlassError):
     """An answer that Windlass would not give: another program listens there, or there is a bug in it."""
 
@@ -67,6 +88,10 @@ class Client:
     busy_s: float = BUSY_S  # and when the server is there, but cannot do it yet
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    ca: Path | None = None  # of https servers; None: whom this machine trusts
+    trust: ssl.SSLContext | None = field(default=None, repr=False)  # instead of `ca`
+    token: str = field(default="", repr=False)  # where there is a login
+    namespace: str = ""  # that requests are about; "": the token's own
     _link: http.client.HTTPConnection | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -240,6 +265,63 @@ class Client:
         """Let the node of that name hand everything over, and leave: {node, state}."""
         return self._send("POST", _path("cluster", "nodes", node, "drain"), _json({}))
 
+    # Secrets.
+
+    def set_secret(self, name: str, value: str) -> Json:
+        """Keep it, sealed: {name, version, key, updatedAt, updatedBy}."""
+        return self._send("PUT", _path("secrets", name), _json({"value": value}))
+
+    def secrets(self) -> Json:
+        """Which there are, never what they are: {items}."""
+        return self._send("GET", f"{API}/secrets")
+
+    def delete_secret(self, name: str) -> Json:
+        return self._send("DELETE", _path("secrets", name))
+
+    def rotate_secrets(self) -> Json:
+        """Seal all of them with the first key: {resealed, key, locked}."""
+        return self._send("POST", f"{API}/secrets:rotate", _json({}))
+
+    # Webhooks.
+
+    def create_webhook(self, url: str, *, on: Sequence[str], workflow: str | None = None) -> Json:
+        """Tell this address of runs that failed, stuck, recovered: {id, …, secret}; the secret comes once."""
+        asked: dict[str, Json] = {"url": url, "on": list(on)}
+        asked |= {"workflow": workflow} if workflow is not None else {}
+        return self._send("POST", f"{API}/webhooks", _json(asked))
+
+    def webhooks(self) -> Json:
+        """Those of the namespace: {items: [{id, url, on, workflow, namespace, createdAt, createdBy}]}."""
+        return self._send("GET", f"{API}/webhooks")
+
+    def delete_webhook(self, webhook: str) -> Json:
+        return self._send("DELETE", _path("webhooks", webhook))
+
+    def test_webhook(self, webhook: str) -> Json:
+        """Send it one event now: {delivered, status, error, tookSeconds}."""
+        return self._send("POST", _path("webhooks", webhook, "test"), _json({}))
+
+    # Who may come in, and who did what.
+
+    def create_token(
+        self, role: str, *, namespace: str | None = None, name: str = "", expires: str | None = None
+    ) -> Json:
+        wanted = {"role": role, "namespace": namespace, "name": name, "expires": expires}
+        return self._send("POST", f"{API}/tokens", _json(wanted))
+
+    def tokens(self) -> Json:
+        return self._send("GET", f"{API}/tokens")
+
+    def revoke_token(self, number: str) -> Json:
+        return self._send("DELETE", _path("tokens", number))
+
+    def whoami(self) -> Json:
+        return self._send("GET", f"{API}/whoami")
+
+    def audit(self, **filters: Json) -> Json:
+        """See `GET /api/v1/audit` for what can be asked for."""
+        return self._send("GET", f"{API}/audit", query=filters)
+
     def ready(self) -> bool:
         try:
             self._once("GET", "/health/ready", None, {})
@@ -271,7 +353,7 @@ class Client:
     ) -> Json:
         asked = _query(query or {})
         path += f"?{asked}" if asked else ""
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **self._credentials()}
         if method != "GET":
             headers |= {"Content-Type": type, "Idempotency-Key": secrets.token_hex(12)}
         began = self.clock()
@@ -319,7 +401,8 @@ class Client:
         """Server-sent events over a link of their own."""
         link = self._connect()
         try:
-            link.request("GET", urlsplit(self.url).path + path, None, {"Accept": "text/event-stream"})
+            headers = {"Accept": "text/event-stream", **self._credentials()}
+            link.request("GET", urlsplit(self.url).path + path, None, headers)
             answer = link.getresponse()
             if answer.status != 200:
                 self._read(answer, answer.read())
@@ -327,11 +410,24 @@ class Client:
         finally:
             link.close()
 
+    def _credentials(self) -> dict[str, str]:
+        shown = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        return shown | ({"X-Windlass-Namespace": self.namespace} if self.namespace else {})
+
     def _connect(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)
         assert parts.hostname is not None
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(parts.hostname, parts.port or 443, timeout=self.timeout_s)
+            self.trust = self.trust or _trust(self.ca)
+            link = http.client.HTTPSConnection(
+                parts.hostname, parts.port or 443, timeout=self.timeout_s, context=self.trust
+            )
+            try:
+                link.connect()
+            except ssl.SSLError as error:
+                link.close()
+                raise Untrusted(self.url, error) from None
+            return link
         return http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=self.timeout_s)
 
     def _read(self, answer: http.client.HTTPResponse, raw: bytes) -> Json:
@@ -354,6 +450,15 @@ def new_run_id(workflow: str = "") -> RunId:
     return run_id(time.time(), secrets.randbits(48), run_prefix(BY_TYPE, workflow))
 
 
+def _trust(ca: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except ssl.SSLError:
+        raise Invalid(f"{ca} holds no certificate: expected -----BEGIN CERTIFICATE-----") from None
+    except OSError as error:
+        raise Invalid(f"the certificate {ca} cannot be read: {error.strerror}") from None
+
+
 def _error(answer: http.client.HTTPResponse, content: dict[str, Json], url: str) -> WindlassError:
     status = answer.status
     message = str(content.get("message") or content.get("error") or f"{status} {answer.reason}")
@@ -362,6 +467,8 @@ def _error(answer: http.client.HTTPResponse, content: dict[str, Json], url: str)
             return Broken(f"what answers at {url} is no Windlass: it knows no such address")
         case 404:
             return NotFound(message)
+        case 401 | 403:
+            return NotAllowed(message)
         case 400 | 413 | 415 | 422:
             return Invalid(message, _faults(content))
         case 503 | 429:

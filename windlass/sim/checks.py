@@ -166,6 +166,10 @@ class Auditor:
     def status(self, key: Key) -> str:
         return self._runs[key].status
 
+    def failed(self) -> list[str]:
+        """The ids of the runs that have failed, by what was kept."""
+        return [key.id for key, run in self._runs.items() if run.status == "failed"]
+
     def describe(self, key: Key) -> str:
         run = self._runs[key]
         return f"{ {phase: n for phase, n in run.counts.items() if n} }, wakes at {run.wake_at}"

@@ -15,11 +15,13 @@ from windlass.journal import Group
 from windlass.journal.memory import MemoryStore
 from windlass.leases.memory import MemoryLeases
 from windlass.peers import Host, Peers
+from windlass.registry.memory import MemoryRegistry
 from windlass.sim.checks import Violation
 from windlass.sim.faults import Faults
 from windlass.sim.leases import FaultyLeases
 from windlass.sim.loop import PROCESS, Process, SimLoop
 from windlass.sim.network import SimNetwork
+from windlass.sim.post import Receiver, SimPost
 from windlass.sim.store import FaultyStore
 from windlass.sim.watched import Watched
 from windlass.sim.worker import SimWorker
@@ -41,6 +43,8 @@ class Surroundings(Protocol):
     faults: Faults
     disk: MemoryStore
     leases: MemoryLeases
+    registry: MemoryRegistry
+    receiver: Receiver
     network: SimNetwork
     database_away: bool
     slots: int
@@ -58,6 +62,8 @@ class Surroundings(Protocol):
     def let_go(self, task: Task, node: NodeId) -> None: ...
 
     def poisoned(self, task: Task) -> None: ...
+
+    def broken(self, violation: Violation) -> None: ...
 
 
 class Home:
@@ -195,10 +201,12 @@ class Home:
             store,
             world.settings(),
             leases=FaultyLeases(world.leases.node(), world.faults, reach=reach, database=database),
+            registry=world.registry,
             peers=self._listen,
             member=Member(id=me, name=self.name, address=self.name),
             wall=lambda: world.now() + self.skew_s,
             chance=random.Random(world.chance.random()),
+            post=SimPost(world.receiver, random.Random(self._lives), world.broken),
         )
         return node
 

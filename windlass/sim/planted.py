@@ -14,6 +14,7 @@ from windlass.core.names import Attempt, StepId
 from windlass.core.run_state import Run
 from windlass.engine import shard as shard_module
 from windlass.engine.batch import Batch
+from windlass.engine.herald import Herald
 from windlass.engine.host import NodeHost
 from windlass.engine.letters import Letter
 from windlass.engine.live import Live
@@ -53,6 +54,20 @@ def effects_before_commit() -> contextlib.AbstractContextManager[None]:
         return await keep(self, group, batch, letters)
 
     return _instead(Shard, "_keep", early)
+
+
+def told_before_commit() -> contextlib.AbstractContextManager[None]:
+    keep = Shard._keep
+
+    async def early(self: Shard, group: Group, batch: Batch, letters: list[Letter]) -> bool:
+        self.around.herald.take(self.number, self.epoch, group.notices)
+        return await keep(self, group, batch, letters)
+
+    return _instead(Shard, "_keep", early)
+
+
+def notices_are_lost_with_memory() -> contextlib.AbstractContextManager[None]:
+    return _instead(Herald, "_owe", lambda self, shard, wait_s: None)
 
 
 def replies_before_commit() -> contextlib.AbstractContextManager[None]:
@@ -188,6 +203,8 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
     "one bad letter fails its group": one_bad_letter_fails_its_group,
     "late results are taken": late_results_are_taken,
     "alarms are lost": alarms_are_lost,
+    "told before commit": told_before_commit,
+    "notices are lost with memory": notices_are_lost_with_memory,
 }
 
 PLANTED_AMONG_MANY: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {

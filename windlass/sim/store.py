@@ -13,6 +13,7 @@ from windlass.journal import (
     Group,
     LogLine,
     LogSize,
+    Notice,
     RunQuery,
     RunRow,
     Store,
@@ -133,6 +134,12 @@ class FaultyStore:
         await self._reachable()
         self._read_from[shard] = self._database()
         return await self._disk.unsettled(shard)
+
+    async def notices(
+        self, shard: int, *, limit: int, after: tuple[float, str] | None = None
+    ) -> list[Notice]:
+        await self._reachable()
+        return await self._disk.notices(shard, limit=limit, after=after)
 
     async def stuck(self, namespace: str) -> list[StuckRow]:
         return await self._disk.stuck(namespace)

@@ -18,6 +18,7 @@ from windlass.engine.surroundings import Settings
 from windlass.journal import Group
 from windlass.journal.memory import MemoryStore
 from windlass.leases.memory import MemoryLeases
+from windlass.registry.memory import MemoryRegistry
 from windlass.sim.checks import Auditor, Name, Start, Violation
 from windlass.sim.clients import Clients
 from windlass.sim.faults import Faults, in_a_cluster
@@ -27,6 +28,7 @@ from windlass.sim.loop import SimLoop
 from windlass.sim.mischief import Mischief
 from windlass.sim.network import SimNetwork
 from windlass.sim.order import disorder
+from windlass.sim.post import DOUBTFUL, Receiver, hook
 
 SHARDS: Final = 4  # of a node that is alone
 CLUSTER_SHARDS: Final = 12
@@ -66,6 +68,8 @@ class World:
         self.chance = loop.random
         self.faults = Faults(self.chance) if nodes == 1 else in_a_cluster(self.chance)
         self.disk = MemoryStore()
+        self.registry = MemoryRegistry(self.disk.open_runs)
+        self.receiver = Receiver(random.Random(seed), self._status_of, lambda: self.faults.calm)
         self.shards = SHARDS if nodes == 1 else CLUSTER_SHARDS
         self.slots = SLOTS if nodes == 1 else CLUSTER_SLOTS
         self.leases: MemoryLeases = WatchedLeases(self.disk, self.shards, clock=self.now, buried=self._buried)
@@ -144,11 +148,12 @@ class World:
         """A standby takes over that had not heard the last: it never happened, though it was told."""
         shards, leases = copy.deepcopy(self.disk._shards), self._remember_leases()
         audited, acknowledged = self.auditor.remember(), set(self.acknowledged)
+        heard = set(self.receiver.heard)
         await asyncio.sleep(self.chance.uniform(0.02, 0.5))
         self.disk._shards = shards
         leases()
         audited()
-        self.acknowledged = acknowledged
+        self.acknowledged, self.receiver.heard = acknowledged, heard
         self.forgotten, self._forgot_at = True, self.loop.time()
 
     def _remember_leases(self) -> Callable[[], None]:
@@ -168,6 +173,7 @@ class World:
             await self._unfold(Clients(self, group))
 
     async def _unfold(self, clients: Clients) -> None:
+        await self.registry.put_hook(hook(0.0))
         await clients.define(1)
         async with asyncio.TaskGroup() as group:
             for n in range(self._clients):
@@ -178,6 +184,7 @@ class World:
             self.settled, failovers = True, self._failovers()
         await clients.finish()
         await self._until(clients.unfinished, FINISH_S)
+        await self._until(self._untold, FINISH_S)
         await self._until(lambda: disorder(self.homes, self.leases), ORDER_S)
         await asyncio.sleep(REST_S)
         if found := disorder(self.homes, self.leases):
@@ -227,6 +234,17 @@ class World:
 
     def _doubtful(self) -> bool:
         return self.loop.time() < self._forgot_at + DOUBT_S
+
+    def _status_of(self, run: str) -> str:
+        return DOUBTFUL if self._doubtful() else self.auditor.status(run_key(run))
+
+    def _untold(self) -> str:
+        """Whether somebody waits to hear of a failure, or is to be told once more."""
+        for run in self.auditor.failed():
+            if run not in self.receiver.heard:
+                return f"nobody was told that {run} has failed"
+        owed = sum(len(shard.notices) for shard in self.disk._shards.values())
+        return f"{owed} notices are yet to be delivered" if owed else ""
 
     def guarded(self, check: Callable[[], None]) -> None:
         try:

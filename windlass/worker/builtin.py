@@ -9,12 +9,14 @@ from pathlib import Path
 
 from windlass.core.log import Bounds
 from windlass.core.names import SessionId, WorkerId
+from windlass.outward import ANYWHERE, Rule
 from windlass.worker.executors.http import Http
 from windlass.worker.executors.noop import Noop
 from windlass.worker.executors.python import Python
 from windlass.worker.executors.shell import Shell
 from windlass.worker.lines import Log, Tell
 from windlass.worker.processes import Processes
+from windlass.worker.secrets import Resolve, no_secrets
 from windlass.worker.session import LocalWorker, Report
 
 SHELL_NAMES = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"}
@@ -35,16 +37,19 @@ async def builtin_worker(
     capabilities: frozenset[str] = frozenset(),
     on_printed: Tell = lambda task, printed: None,
     log_bounds: Bounds = Bounds(),  # noqa: B008  # frozen
+    resolve: Resolve = no_secrets,
     clock: Callable[[], float] = time.time,
+    http_rule: Rule = ANYWHERE,
 ) -> AsyncIterator[LocalWorker]:
     """Runs inside; on leaving, every task is stopped and every process has ended.
 
     `folders` is where Python steps are looked up (--app first, then --data); `environ` is the
     engine's environment. `on_printed` is called with what tasks print, while they run, and before `report`.
+    `http_rule` says which addresses http steps may call.
     """
     log = Log(on_printed, log_bounds, clock)
     processes = Processes(slots=slots, folders=folders, cwd=data, env=python_environment(environ))
-    http = Http()
+    http = Http(http_rule)
     try:
         async with LocalWorker(
             id=id,
@@ -59,6 +64,7 @@ async def builtin_worker(
             },
             report=report,
             on_free=on_free,
+            resolve=resolve,
             clock=clock,
         ) as worker:
             yield worker

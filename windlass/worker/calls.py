@@ -17,6 +17,7 @@ from windlass.worker.values import NotJson, TooLarge, to_json
 
 DETAIL_BYTES_MAX = 8 * 1024
 MESSAGE_CHARS_MAX = 2000
+CUT = "...\n"  # a traceback begins so if its beginning is not there
 
 
 class CannotCall(Exception):
@@ -175,7 +176,7 @@ def user_traceback(error: BaseException) -> str:
         text = f"{type(error).__name__}: its traceback cannot be shown"
     raw = _whole(text).encode()
     if len(raw) > DETAIL_BYTES_MAX:
-        raw = b"...\n" + raw[4 - DETAIL_BYTES_MAX :]
+        raw = CUT.encode() + raw[len(CUT) - DETAIL_BYTES_MAX :]
     return raw.decode(errors="ignore")
 
 

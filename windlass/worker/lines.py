@@ -9,8 +9,11 @@ from typing import Final, Self
 
 from windlass.core.log import LINE_BYTES_MAX, Bounds, Line, Printed, Stream
 from windlass.core.task import Task
+from windlass.worker.masking import Mask
 
 STREAMS: Final[dict[int, Stream]] = {1: "stdout", 2: "stderr"}
+
+NOTHING: Final = Mask()
 
 Tell = Callable[[Task, Printed], None]
 
@@ -23,18 +26,18 @@ class Log:
     bounds: Bounds
     clock: Callable[[], float] = time.time
 
-    def of(self, task: Task) -> Lines:
-        return Lines(task, self)
+    def of(self, task: Task, mask: Mask = NOTHING) -> Lines:
+        return Lines(task, self, mask)
 
 
 class Lines:
-    """The lines of one task; inside the context it runs. One that prints nothing says nothing."""
+    """The lines of one task, masked; inside the context it runs. One that prints nothing says nothing."""
 
-    def __init__(self, task: Task, log: Log) -> None:
+    def __init__(self, task: Task, log: Log, mask: Mask) -> None:
         self._task = task
         self._log = log
         self._left = log.bounds.lines
-        self._open = {stream: _Open() for stream in STREAMS}
+        self._open = {stream: _Open(mask) for stream in STREAMS}
         self._silent = True  # so far
         self._closed = False
 
@@ -46,7 +49,7 @@ class Lines:
         for stream, piece in pieces:
             found += [(STREAMS[stream], text) for text in self._open[stream].feed(piece, self._left + 1)]
         if dropped:
-            found += self._unfinished()
+            found += self._unfinished(torn=True)
         self._tell(found, dropped=dropped)
 
     def __enter__(self) -> Self:
@@ -58,8 +61,10 @@ class Lines:
         elif not self._silent:
             self._log.tell(self._task, Printed(last=True))
 
-    def _unfinished(self) -> list[tuple[Stream, str]]:
-        return [(STREAMS[stream], text) for stream, end in self._open.items() for text in end.finish()]
+    def _unfinished(self, *, torn: bool = False) -> list[tuple[Stream, str]]:
+        return [
+            (STREAMS[stream], text) for stream, end in self._open.items() for text in end.finish(torn=torn)
+        ]
 
     def _tell(self, found: list[tuple[Stream, str]], *, dropped: bool = False, last: bool = False) -> None:
         dropped = dropped or len(found) > self._left
@@ -76,8 +81,9 @@ class Lines:
 class _Open:
     """The line of a stream whose end has not come yet."""
 
-    def __init__(self) -> None:
-        self._begun = bytearray()
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._begun = bytearray()  # with room for a secret that lies across the end of what is kept
         self._beyond = 0  # bytes of it that are not kept
 
     def feed(self, piece: bytes, lines_max: int) -> list[str]:
@@ -87,40 +93,47 @@ class _Open:
         if ended:
             self._add(ended[0])
             texts += self.finish(ended=True)
-            texts += _texts(ended[1:])
+            texts += self._texts(ended[1:])
         if rest:
             self._add(rest)
         return texts
 
-    def finish(self, *, ended: bool = False) -> list[str]:
-        """The line as far as it came; none if it has not begun, unless its end has come."""
+    def finish(self, *, ended: bool = False, torn: bool = False) -> list[str]:
+        """The line as far as it came; none if it has not begun, unless its end has come.
+
+        One that was torn off may end with half a secret, which nobody would recognise: that much is left out.
+        """
         if not (self._begun or ended):
             return []
-        text = _text(bytes(self._begun), self._beyond)
+        text = self._text(bytes(self._begun), self._beyond, torn=torn)
         self._begun.clear()
         self._beyond = 0
         return [text]
 
     def _add(self, piece: bytes) -> None:
-        room = LINE_BYTES_MAX - len(self._begun)
+        room = LINE_BYTES_MAX + self._mask.reach - len(self._begun)
         self._begun += piece[:room]
         self._beyond += max(0, len(piece) - room)
 
+    def _texts(self, lines: list[bytes]) -> list[str]:
+        if not lines:
+            return []
+        if self._mask or max(map(len, lines)) > LINE_BYTES_MAX:
+            return [self._text(raw) for raw in lines]
+        # All at once: what is no UTF-8 is replaced, and never takes a line's end with it.
+        return [text.removesuffix("\r") for text in _readable(b"\n".join(lines)).split("\n")]
 
-def _texts(lines: list[bytes]) -> list[str]:
-    if not lines:
-        return []
-    if max(map(len, lines)) > LINE_BYTES_MAX:
-        return [_text(raw[:LINE_BYTES_MAX], max(0, len(raw) - LINE_BYTES_MAX)) for raw in lines]
-    # All at once: what is no UTF-8 is replaced, and never takes a line's end with it.
-    return [text.removesuffix("\r") for text in _readable(b"\n".join(lines)).split("\n")]
-
-
-def _text(raw: bytes, beyond: int) -> str:
-    if beyond:
+    def _text(self, raw: bytes, beyond: int = 0, *, torn: bool = False) -> str:
+        """At most as much as is kept of a line, and how much was cut; `beyond` is not here any more."""
+        mask = self._mask
+        room = min(LINE_BYTES_MAX, max(0, len(raw) - mask.reach)) if torn else LINE_BYTES_MAX
+        cut = max(0, len(raw) - room) + beyond
+        if not cut:
+            return mask.text(_readable(raw).removesuffix("\r"))
         # The cut may go through the middle of a sign.
-        return f"{_readable(raw).removesuffix('�')} … [{beyond:,} bytes cut]"
-    return _readable(raw).removesuffix("\r")
+        kept = _readable(raw[:room]).removesuffix("�")
+        shown = mask.between(_readable(raw), 0, len(kept)) if mask else kept
+        return f"{shown} … [{cut:,} bytes cut]"
 
 
 def _readable(raw: bytes) -> str:

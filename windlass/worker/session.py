@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -18,6 +19,8 @@ from windlass.core.errors import Refused, Unavailable, Unknown
 from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Failure, Outcome, Task, TaskName
 from windlass.worker.executors import Executor, timed_out
+from windlass.worker.masking import Mask
+from windlass.worker.secrets import NONE, NotOpened, Resolve, no_secrets, opened
 
 log = logging.getLogger(__name__)
 REPORT_AGAIN_S, REPORT_AGAIN_MAX_S = 0.05, 5.0
@@ -28,6 +31,7 @@ Report = Callable[[Task, Outcome, float], Awaitable[None]]
 class LocalWorker:
     """An async context: inside it tasks run; on leaving it they are stopped, their processes too.
 
+    The secrets that a task refers to are asked of `resolve`, each time it starts; what leaves is masked.
     `on_free` is called whenever a slot becomes free, and only then is `report` awaited with the task, its
     outcome and when it started (by `clock`). A result is kept and reported again until `report` returns or
     refuses it.
@@ -43,6 +47,7 @@ class LocalWorker:
         capabilities: frozenset[str] = frozenset(),
         report: Report,
         on_free: Callable[[], None] = lambda: None,
+        resolve: Resolve = no_secrets,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.id = id
@@ -52,6 +57,7 @@ class LocalWorker:
         self._executors = dict(executors)
         self._report = report
         self._on_free = on_free
+        self._resolve = resolve
         self._clock = clock
         self._held: dict[TaskName, asyncio.Task[None]] = {}
         self._busy: set[TaskName] = set()
@@ -128,17 +134,23 @@ class LocalWorker:
         me = asyncio.current_task()
         assert me is not None
         limit = asyncio.timeout(task.timeout_s)
+        secrets = NONE
         try:
             async with limit:
-                return await self._executors[task.kind].run(task)
+                secrets = await opened(task, self._resolve)
+                return await secrets.masked(await self._executors[task.kind].run(task, secrets))
+        except NotOpened as error:
+            return error.failure
         except TimeoutError as error:
-            return timed_out(task.timeout_s) if limit.expired() else _unexpected(error, task)
+            return timed_out(task.timeout_s) if limit.expired() else _unexpected(error, task, secrets.mask)
         except asyncio.CancelledError as error:
             if me.cancelling():
                 raise
-            return _unexpected(error, task)  # nobody cancelled us: the executor raised it by itself
+            return _unexpected(
+                error, task, secrets.mask
+            )  # nobody cancelled us: the executor raised it by itself
         except Exception as error:
-            return _unexpected(error, task)
+            return _unexpected(error, task, secrets.mask)
 
     async def _deliver(self, task: Task, outcome: Outcome, started_at: float) -> None:
         again_s = REPORT_AGAIN_S
@@ -156,7 +168,13 @@ class LocalWorker:
             again_s = min(REPORT_AGAIN_MAX_S, again_s * 2)
 
 
-def _unexpected(error: BaseException, task: Task) -> Failure:
-    log.error("an executor failed", exc_info=error, extra={"task": task.name, "kind": task.kind})
+def _unexpected(error: BaseException, task: Task, mask: Mask) -> Failure:
+    extra: dict[str, object] = {"task": task.name, "kind": task.kind}
+    if mask:  # what is raised may tell values, also in the errors that led to it
+        trace = mask.text("".join(traceback.format_exception(error)))
+        log.error("an executor failed", extra={**extra, "trace": trace})
+    else:
+        log.error("an executor failed", exc_info=error, extra=extra)
     bases = tuple(kind.__name__ for kind in type(error).__mro__[1:] if kind is not object)
-    return Failure(type(error).__name__, str(error) or type(error).__name__, bases=bases)
+    message = mask.text(str(error)) or type(error).__name__
+    return Failure(type(error).__name__, message, bases=bases)

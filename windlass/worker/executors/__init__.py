@@ -9,14 +9,18 @@ import msgspec
 
 from windlass.core.task import Failure, Outcome, Task
 from windlass.worker.link import Ended
+from windlass.worker.secrets import Opened
 
 DETAIL_BYTES_MAX = 8 * 1024
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Executor(Protocol):
-    async def run(self, task: Task) -> Outcome:
+    async def run(self, task: Task, secrets: Opened) -> Outcome:
         """Run the attempt to its end. A step's own failure is a Failure; what is raised is a fault of ours.
+
+        The task holds references to secrets; `secrets` fills them in, and hides them in what the step prints.
+        What is answered or raised is masked by the caller.
 
         When this is cancelled, whatever the task started has ended before it returns.
         """

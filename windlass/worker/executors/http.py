@@ -11,7 +11,10 @@ import msgspec
 from yarl import URL
 
 from windlass.core.task import VALUE_BYTES_MAX, Failure, Outcome, Success, Task
+from windlass.outward import ANYWHERE, Forbidden, Rule, connector
 from windlass.worker.executors import DETAIL_BYTES_MAX, BadStep, Word, bad_step, read_with, word
+from windlass.worker.masking import Mask
+from windlass.worker.secrets import Opened
 from windlass.worker.values import first_fault
 
 CONNECT_S = 10.0
@@ -30,9 +33,13 @@ class HttpWith(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Http:
-    """One connection pool for all steps, opened when first needed. Cookies are not kept."""
+    """One connection pool for all steps, opened when first needed. Cookies are not kept.
 
-    def __init__(self) -> None:
+    The rule says which addresses steps may call, and is asked at every connection: also for redirects.
+    """
+
+    def __init__(self, rule: Rule = ANYWHERE) -> None:
+        self._rule = rule
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -40,9 +47,9 @@ class Http:
             await self._session.close()
             self._session = None
 
-    async def run(self, task: Task) -> Outcome:
+    async def run(self, task: Task, secrets: Opened) -> Outcome:
         try:
-            wanted = read_with(task, HttpWith)
+            wanted = read_with(secrets.filled(task), HttpWith)
             url = _url(wanted.url)
             body, headers = _body(wanted)
         except BadStep as error:
@@ -56,7 +63,9 @@ class Http:
                 data=body,
                 max_redirects=REDIRECTS_MAX + 1,
             ) as response:
-                return await _read(response, what)
+                return await _read(response, what, secrets.mask)
+        except Forbidden as error:
+            return Failure("Forbidden", f"{what} may not be called from here: {error}", retryable=False)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return _failure(error, what, url)
 
@@ -64,7 +73,7 @@ class Http:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-                connector=aiohttp.TCPConnector(limit=0),  # slots limit how many run
+                connector=connector(self._rule),  # slots limit how many run
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "Windlass"},
             )
@@ -97,7 +106,7 @@ def _body(wanted: HttpWith) -> tuple[bytes | None, dict[str, str]]:
     return msgspec.json.encode(wanted.json), {**headers, **kind}
 
 
-async def _read(response: aiohttp.ClientResponse, what: str) -> Outcome:
+async def _read(response: aiohttp.ClientResponse, what: str, mask: Mask) -> Outcome:
     ok = 200 <= response.status < 300
     raw = bytearray()
     async for chunk in response.content.iter_any():
@@ -110,7 +119,9 @@ async def _read(response: aiohttp.ClientResponse, what: str) -> Outcome:
     if not ok:
         status = f"{response.status} {response.reason or ''}".strip()
         retryable = response.status in RETRYABLE or response.status >= 500
-        detail = _text(response, bytes(raw[:DETAIL_BYTES_MAX]))
+        shown = _text(response, bytes(raw[:DETAIL_BYTES_MAX]))
+        more = _text(response, bytes(raw[: DETAIL_BYTES_MAX + mask.reach]))
+        detail = mask.between(more, 0, len(shown))
         return Failure("HttpStatus", f"{what} answered {status}", detail=detail, retryable=retryable)
     headers: dict[str, str] = {}
     for name, value in response.headers.items():

@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 
 from windlass.core.task import Failure, Outcome, Task
+from windlass.worker.calls import CUT, MESSAGE_CHARS_MAX
 from windlass.worker.executors import BadStep, bad_step, process_died, read_with, timed_out
 from windlass.worker.lines import Log
 from windlass.worker.link import Ended
+from windlass.worker.masking import Mask
 from windlass.worker.processes import Processes
+from windlass.worker.secrets import Opened
 
 _encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[Outcome] = msgspec.json.Decoder(Outcome)
@@ -27,19 +30,31 @@ class Python:
         self._processes = processes
         self._log = log
 
-    async def run(self, task: Task) -> Outcome:
+    async def run(self, task: Task, secrets: Opened) -> Outcome:
         try:
             read_with(task, PythonWith)
         except BadStep as error:
             return bad_step(str(error))
-        with self._log.of(task) as lines:
+        with self._log.of(task, secrets.mask) as lines:
             ended = await self._processes.run_python(
-                _encode(task),
+                _encode(secrets.filled(task)),
                 timeout_s=task.timeout_s,
                 forward_bytes=self._log.bounds.bytes,
                 printing=lines.take,
             )
-        return _outcome(task, ended)
+        return _trimmed(_outcome(task, secrets.ended(ended)), secrets.mask)
+
+
+def _trimmed(outcome: Outcome, mask: Mask) -> Outcome:
+    """The child cuts long messages without knowing of secrets: half of one may be left where it cut."""
+    if not mask or not isinstance(outcome, Failure):
+        return outcome
+    message, detail = outcome.message, outcome.detail
+    if len(message) > MESSAGE_CHARS_MAX:
+        message = mask.between(message, 0, max(0, len(message) - mask.reach)) + "…"
+    if detail.startswith(CUT):
+        detail = CUT + mask.between(detail, len(CUT) + mask.reach)
+    return msgspec.structs.replace(outcome, message=message, detail=detail)
 
 
 def _outcome(task: Task, ended: Ended) -> Outcome:

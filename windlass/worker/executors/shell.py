@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.core import secret_refs
 from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Outcome, Success, Task
 from windlass.worker.executors import (
     BadStep,
@@ -32,6 +33,8 @@ from windlass.worker.executors import (
 from windlass.worker.lines import Log
 from windlass.worker.link import Ended
 from windlass.worker.processes import Processes
+from windlass.worker.secrets import Opened
+from windlass.worker.shell_text import QuotedHere, with_variables
 
 
 class ShellWith(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,16 +58,16 @@ class Shell:
         self._cwd = cwd.absolute()
         self._env = dict(env)
 
-    async def run(self, task: Task) -> Outcome:
+    async def run(self, task: Task, secrets: Opened) -> Outcome:
         try:
-            wanted = read_with(task, ShellWith)
-            argv, env = _argv(wanted), _env(wanted)
+            wanted, hidden = _wanted(task, secrets)
+            argv, env = _argv(wanted), {**_env(wanted), **hidden}
         except BadStep as error:
             return bad_step(str(error))
         cwd = str(self._cwd / wanted.cwd)
         scratch = _prepare(task)
         try:
-            with self._log.of(task) as lines:
+            with self._log.of(task, secrets.mask) as lines:
                 ended = await self._processes.run_shell(
                     argv,
                     env={**self._env, **_variables(task, scratch), **env},
@@ -75,9 +78,29 @@ class Shell:
                     forward_bytes=self._log.bounds.bytes,
                     printing=lines.take,
                 )
-            return _outcome(task, argv[0], cwd, ended, scratch)
+            return _outcome(task, argv[0], cwd, secrets.ended(ended), scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _wanted(task: Task, secrets: Opened) -> tuple[ShellWith, dict[str, str]]:
+    """What to run, and the variables by which its command gets at secrets.
+
+    What is in argv is in the process list, for every user of the machine: no value may come there.
+    """
+    written = read_with(task, ShellWith)
+    if secret_refs.names(written.argv):
+        raise BadStep(secret_refs.ARGV)
+    wanted = read_with(secrets.filled(task), ShellWith)
+    names = sorted(secret_refs.names(written.command))
+    variables = {name: f"WINDLASS_SECRET_{n}" for n, name in enumerate(names, start=1)}
+    try:
+        wanted.command = with_variables(written.command, variables) if names else written.command
+    except QuotedHere:
+        raise BadStep(
+            "a here-document whose end is quoted cannot hold a secret; leave the quotes away, or use env"
+        ) from None
+    return wanted, {variable: secrets.values[name] for name, variable in variables.items()}
 
 
 def _argv(wanted: ShellWith) -> list[str]:

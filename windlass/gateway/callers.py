@@ -1,0 +1,56 @@
+"""Who asks, and of which namespace: what the door has found out before a handler is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from windlass.core.names import DEFAULT_NAMESPACE
+from windlass.core.roles import EVERYWHERE, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    who: str  # for the audit log: the number and name of a token, the subject of a JWT
+    role: Role
+    namespace: str = EVERYWHERE  # that it may speak of
+    token: str = ""  # the number of its token, if it has one
+
+
+_CALLER: Final = web.RequestKey("caller", Caller)
+_NAMESPACE: Final = web.RequestKey("namespace", str)
+_THING: Final = web.RequestKey("thing", str)
+ANYONE: Final = Caller("anyone", "admin")  # on a server without a login
+
+
+def enter(request: web.Request, caller: Caller, namespace: str) -> None:
+    request[_CALLER], request[_NAMESPACE] = caller, namespace
+
+
+def is_known(request: web.Request) -> bool:
+    return _CALLER in request
+
+
+def of(request: web.Request) -> Caller:
+    found: Caller = request.get(_CALLER, ANYONE)
+    return found
+
+
+def namespace(request: web.Request) -> str:
+    """The one that this request is about."""
+    found: str = request.get(_NAMESPACE, DEFAULT_NAMESPACE)
+    return found
+
+
+def about(request: web.Request, thing: str) -> None:
+    """What the request turned out to be about, as `kind/id`: for the audit log."""
+    request[_THING] = thing
+
+
+def thing(request: web.Request) -> str:
+    """What it is about: what a handler said, or else what the path names."""
+    if _THING in request:
+        return request[_THING]
+    return next((f"{part}/{value}" for part, value in request.match_info.items()), "")
