@@ -277,6 +277,15 @@ def unlocked(config: LockConfig, host: str, port: int) -> Iterator[Fault]:
     yield Fault("listen", f"{told}; {advice}")
 
 
+def how_locked(config: LockConfig, host: str) -> str:
+    """In one line: who may come in."""
+    if not config.login:
+        whom = "every program on this machine" if is_loopback(host) else "everybody who reaches it"
+        return f"open to {whom}, without a login (--login)"
+    clear = config.tls_cert is None and not is_loopback(host)
+    return "everybody shows a token" + ("; they travel unencrypted: see --tls-cert" if clear else "")
+
+
 def lock_faults(config: LockConfig) -> Iterator[Fault]:
     for attribute in ("token_rate", "address_rate"):
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.engines import engine, environment, serving, windlass
+from tests.waiting import wait_until
 from windlass.core import tokens
 from windlass.sdk.client import Client, NotAllowed
 
@@ -75,6 +76,13 @@ def test_a_door_that_strangers_can_reach_needs_a_login_or_somebodys_word(tmp_pat
         ]
         with engine(*options, cwd=tmp_path) as started:
             assert started.ready()["url"]
+
+
+def test_an_engine_with_a_login_says_how_to_get_in_and_what_is_not_safe(tmp_path: Path) -> None:
+    with engine("--host", "0.0.0.0", "--port", "0", "--login", cwd=tmp_path) as started:
+        wait_until(lambda: "Ctrl-C" in started.says or started.ended, 30)
+        assert "everybody shows a token; they travel unencrypted" in started.says
+        assert "token create --role admin --data .windlass" in started.says
 
 
 @pytest.mark.parametrize(

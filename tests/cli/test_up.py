@@ -61,6 +61,7 @@ def test_people_are_told_where_it_is_and_what_to_try(tmp_path: Path) -> None:
         assert up.stop() == 0
     said = "".join(up.out)
     assert "is ready at http://127.0.0.1:" in said
+    assert "open to every program on this machine, without a login" in said
     assert "data  .windlass" in said
     assert " run nightly-report" in said
     assert " show RUN" in said

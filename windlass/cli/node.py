@@ -19,7 +19,7 @@ from windlass.cli.ending import Ending, Exit, detail
 from windlass.cli.engine_log import set_up_log
 from windlass.cli.screen import say, took
 from windlass.cli.shared import sharing, wants_json
-from windlass.config import NodeConfig
+from windlass.config import NodeConfig, how_locked
 from windlass.core.errors import Invalid, WindlassError
 
 engine_log = logging.getLogger("windlass.serve")
@@ -116,7 +116,7 @@ def node(ctx: click.Context, /, file: Path | None, **options: Any) -> None:  # A
         _note(name, for_people)
     try:
         run: Run = importlib.import_module(SERVER).run
-        run(config, os.environ, partial(_welcome, for_people, wants_json(ctx)))
+        run(config, os.environ, partial(_welcome, config, for_people, wants_json(ctx)))
     except WindlassError:
         raise
     except Exception:
@@ -142,12 +142,13 @@ def _note(name: str, for_people: bool) -> None:
         engine_log.info("not needed, the nodes meet in the database", extra={"variable": name})
 
 
-async def _welcome(for_people: bool, as_json: bool, ready: Ready) -> None:
+async def _welcome(config: NodeConfig, for_people: bool, as_json: bool, ready: Ready) -> None:
     try:
         if as_json:
             _greet_json(ready)
         elif for_people:
             _greet(ready)
+            say((f"  {how_locked(config, config.host)}", "dim"))
     except OSError as error:
         # Nobody reads it any more. That is no reason to stop.
         engine_log.warning("the welcome cannot be shown", extra={"reason": str(error)})

@@ -20,7 +20,7 @@ from windlass.cli.screen import say
 from windlass.cli.shared import sharing, wants_json
 from windlass.cli.values import seconds
 from windlass.cli.welcome import greet, greet_json, try_examples
-from windlass.config import Config, LogFormat, lock_faults, unlocked
+from windlass.config import Config, LogFormat, how_locked, lock_faults, unlocked
 from windlass.core import durations
 from windlass.core.errors import WindlassError
 from windlass.direct import Where
@@ -262,7 +262,8 @@ async def _welcome(config: Config, as_json: bool, ready: serve.Ready) -> None:
         if as_json:
             greet_json(ready)
         elif config.log == "text":
-            greet(ready, examples=config.examples, login=config.login)
+            locked = how_locked(config, config.host)
+            greet(ready, examples=config.examples, locked=locked, login=config.login)
         if config.examples:
             quiet = as_json or config.log == "json"
             await asyncio.to_thread(_try_examples, config, ready, quiet=quiet)

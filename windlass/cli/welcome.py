@@ -31,7 +31,7 @@ FIRST_S: Final = 30.0
 LOOK_S: Final = 0.05
 
 
-def greet(ready: Ready, *, examples: bool, login: bool = False) -> None:
+def greet(ready: Ready, *, examples: bool, locked: str = "", login: bool = False) -> None:
     call = _call(ready.url)
     recovered = f", recovered {ready.recovered} run{'s' * (ready.recovered != 1)}" if ready.recovered else ""
     lasted = f" after {took(ready.took_s)}" if ready.took_s >= 1 else ""
@@ -39,11 +39,10 @@ def greet(ready: Ready, *, examples: bool, login: bool = False) -> None:
     say(("  data  ", "dim"), f"{ready.data}{recovered}")
     say(("  run   ", "dim"), f"{call} run {'nightly-report' if examples else 'FILE.yaml'}")
     say(("  show  ", "dim"), f"{call} show RUN", ("   (`runs` lists them)", "dim"))
+    say(("  lock  ", "dim"), locked)
     if login:
         make = f"{_command()} token create --role admin --data {shlex.quote(str(ready.data))}"
-        say(("  login ", "dim"), f"everybody shows a token; the first one: {make}")
-    else:
-        say(("  open  ", "dim"), "to every program on this machine, without a login", ("   (--login)", "dim"))
+        say(("        ", "dim"), f"the first one: {make}")
     say(("  stop  ", "dim"), "Ctrl-C")
 
 
