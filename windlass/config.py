@@ -43,6 +43,7 @@ class LockConfig:
     open_runs: int = 0  # at the same time, per namespace; 0: any number
     token_open_runs: int = 0  # the same per token
     namespace_tasks: int = 0  # steps of one namespace that run at the same time; 0: any number
+    token_tasks: int = 0  # the same for the runs that one token has started
     audit_retention_s: float = 90 * 86_400.0
     cors_origin: tuple[str, ...] = ()
     tls_cert: Path | None = None  # None: no TLS
@@ -155,6 +156,7 @@ WHOLE: Final = {
     "open_runs": (0, 1_000_000_000),
     "token_open_runs": (0, 100_000),
     "namespace_tasks": (0, 1_000_000),
+    "token_tasks": (0, 1_000_000),
     "connections_per_address": (0, 1_000_000),
     "verbose": (0, 2),
 }

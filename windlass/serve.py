@@ -161,6 +161,7 @@ def _settings(config: Config) -> NodeSettings:
         shards=config.shards,
         retention_s=config.retention_s,
         namespace_tasks=config.namespace_tasks,
+        token_tasks=config.token_tasks,
         logs=_log_bounds(config),
         shard=Settings(
             idle_s=config.idle_s,

@@ -393,6 +393,7 @@ def _settings(config: NodeConfig, strategy: Strategy) -> NodeSettings:
         run_prefix=partial(strategies.run_prefix, strategy),
         retention_s=config.retention_s,
         namespace_tasks=config.namespace_tasks,
+        token_tasks=config.token_tasks,
         logs=_log_bounds(config),
         cluster=ClusterSettings(
             threshold=config.rebalance_threshold,

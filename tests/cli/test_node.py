@@ -147,6 +147,7 @@ EVERYTHING: dict[str, tuple[object, object]] = {
     "open-runs": (1000, 1000),
     "token-open-runs": (100, 100),
     "namespace-tasks": (64, 64),
+    "token-tasks": (32, 32),
     "audit-retention": ("365d", 365 * 86_400.0),
     "secrets-key-file": (__file__, Path(__file__)),
     "http-private": ("deny", "deny"),
@@ -243,7 +244,7 @@ def test_variables_of_other_systems_are_understood(
 def test_seed_nodes_are_noted_and_not_needed(start: Start, name: str) -> None:
     result = start("--database", DATABASE, **{name: "pekko://system@n1:2551"})
     assert result.exit_code == 0
-    first, _, _ = result.stdout.splitlines()
+    first, *_ = result.stdout.splitlines()
     assert first == f"noted: {name} is not needed, the nodes meet in the database"
 
 
@@ -462,12 +463,16 @@ def test_no_mistake_repeats_a_password(start: Start, url: str) -> None:
 # Starting.
 
 
-def test_one_line_says_who_it_is_and_how_many_there_are(start: Start, server: Server) -> None:
-    welcome, last = start("--database", DATABASE).stdout.splitlines()
+def test_a_line_says_who_it_is_and_how_many_there_are_and_another_who_may_come_in(
+    start: Start, server: Server
+) -> None:
+    welcome, locked, last = start("--database", DATABASE).stdout.splitlines()
     assert welcome.endswith(": node n1 at http://10.0.0.5:8080 is in cluster windlass, one of 3 nodes")
+    assert locked == "  open to every program on this machine, without a login (--login)"
     assert last == "stopped"
     server.ready = Here(name="10.0.0.5:8080", nodes=1, took_s=2.0)
-    welcome, _ = start("--database", DATABASE).stdout.splitlines()
+    welcome, locked, _ = start("--database", DATABASE, "--login").stdout.splitlines()
+    assert locked == "  everybody shows a token"
     assert welcome.endswith(": node http://10.0.0.5:8080 is in cluster windlass, alone after 2.0 s")
 
 

@@ -229,7 +229,7 @@ def test_an_acknowledged_task_is_forgotten() -> None:
 
 
 def test_a_namespace_has_only_so_many_tasks_out_and_others_are_not_held_up() -> None:
-    dispatcher, book, bench = Dispatcher(bound=lambda: 2), Book(), Bench(WorkerId("w"), slots=10)
+    dispatcher, book, bench = Dispatcher(bounds=lambda: (2, 0)), Book(), Bench(WorkerId("w"), slots=10)
     dispatcher.connect(bench)
     for step, namespace in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("a4", "a"), ("b1", "b")):
         key = run_key("r", namespace)
@@ -244,3 +244,17 @@ def test_a_namespace_has_only_so_many_tasks_out_and_others_are_not_held_up() -> 
     assert bench.holding == ["b1", "a3", "a4"]
     dispatcher.disconnect(bench.session, "it is gone")
     assert not +dispatcher._out
+
+
+def test_the_runs_of_one_token_have_only_so_many_tasks_out() -> None:
+    dispatcher, book, bench = Dispatcher(bounds=lambda: (0, 1)), Book(), Bench(WorkerId("w"), slots=10)
+    dispatcher.connect(bench)
+    for step, by in (("a1", "a"), ("a2", "a"), ("b1", "b"), ("free1", ""), ("free2", "")):
+        dispatcher.offer(book, run_key("r"), StepId(step), FIRST, priority=0, requires=["noop"], by=by)
+    assert bench.holding == ["a1", "b1", "free1", "free2"]
+    assert dispatcher.outlook(run_key("r")).tasks[StepId("a2")].bound == 1
+    bench.holding.remove("a1")
+    dispatcher.acknowledged(name("a1"))
+    assert bench.holding == ["b1", "free1", "free2", "a2"]
+    dispatcher.disconnect(bench.session, "it is gone")
+    assert not +dispatcher._out_by

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engine.many import SHARDS, Many, play
-from windlass.core.cluster import GATEWAY, Load, NodeId, View
+from windlass.core.cluster import GATEWAY, Load, Member, NodeId, View
 from windlass.core.errors import Moved, Overloaded, Unavailable
 from windlass.core.events import RunEnded
 from windlass.core.log import Line, Printed
@@ -21,6 +21,8 @@ from windlass.core.orders import Read
 from windlass.engine.membership import ClusterSettings
 from windlass.engine.node import NodeSettings
 from windlass.engine.router import HOPS_MAX
+from windlass.leases import LeasesAway
+from windlass.leases.memory import MemoryNode
 from windlass.wire.messages import Answer, Request
 
 ONE = {"only": {"kind": "noop"}}
@@ -407,3 +409,26 @@ def test_a_strategy_of_ones_own_decides_where_entities_live() -> None:
             assert many.nodes[many.owner(run)].router.shard(len(run)) is not None
 
     play(story, NodeSettings(shards=6, shard_of=by_length, look_s=None))
+
+
+def test_a_node_that_was_declared_dead_before_it_heard_that_it_had_joined_joins_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    join, lost = MemoryNode.join, list[NodeId]()
+
+    async def without_an_answer(self: MemoryNode, member: Member, *, sure: NodeId | None = None) -> View:
+        view = await join(self, member, sure=sure)
+        if member.name == "b" and not lost:
+            lost.append(member.id)
+            await self._cluster.bury(member.id, {}, "nobody heard of it for too long")
+            raise LeasesAway("no answer")
+        return view
+
+    monkeypatch.setattr(MemoryNode, "join", without_an_answer)
+
+    async def story(many: Many) -> None:
+        await many.up("a", "b")
+        assert lost and many.nodes["b"].me.id not in lost
+        assert many.shares() == {"a": SHARDS // 2, "b": SHARDS // 2}
+
+    play(story)

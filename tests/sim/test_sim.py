@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 
 import pytest
 
@@ -70,6 +71,12 @@ def test_a_planted_fault_is_found(name: str) -> None:
     with PLANTED[name](), pytest.raises(SeedFailed) as found:
         play_all(range(300))
     assert f"make sim SEED={found.value.seed}" in str(found.value)
+
+
+def test_a_seed_that_fails_in_another_process_is_told_with_how_to_repeat_it() -> None:
+    failed = pickle.loads(pickle.dumps(SeedFailed(7, ValueError("why"), cluster=True)))
+    assert isinstance(failed, SeedFailed) and failed.seed == 7
+    assert str(failed) == "seed 7: why\n  repeat it: make sim SEED=7 NODES=many"
 
 
 def test_time_costs_nothing_in_a_simulation() -> None:

@@ -43,6 +43,7 @@ LOCK_SETTINGS: Final = (
         "How many steps of a namespace run at the same time; 0: any number.",
         "N",
     ),
+    Setting("token-tasks", readers.whole, "The same for the runs that one token has started.", "N"),
     Setting("audit-retention", readers.span, "How long it is kept who did what.", "DURATION"),
     Setting(
         "cors-origin",

@@ -21,6 +21,7 @@ class StartRun(Message, tag="StartRun", frozen=True, kw_only=True):
     context: dict[str, Json] = msgspec.field(default_factory=dict)
     priority: int = 0
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    by: str = ""  # who asked: the number of a token, the subject of a JWT; "": anyone
     fresh: bool = False  # the id was made at the door just now: nobody can have used it before
 
 

@@ -25,6 +25,7 @@ class RunStarted(Event, tag="RunStarted", frozen=True, kw_only=True):
     context: dict[str, Json] = msgspec.field(default_factory=dict)
     priority: int = 0
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    by: str = ""  # who asked; "": anyone
 
 
 class StepQueued(Event, tag="StepQueued", frozen=True, kw_only=True):

@@ -49,7 +49,9 @@ class TaskSeen(msgspec.Struct, frozen=True):
     held: bool = False  # a worker has it already; the run will hear of that in a moment
     worker: str = ""
     ahead: int | None = None  # tasks that go first; None: not counted
-    bound: int = 0  # so many steps of its namespace run, and no more may; 0: that is not why it waits
+    bound: int = (
+        0  # so many steps of its namespace or token run, and no more may; 0: that is not why it waits
+    )
 
 
 class WorkerSeen(msgspec.Struct, frozen=True):
@@ -175,8 +177,8 @@ def _queued(step: Step, state: StepState, outside: Outside) -> Reason:
     fitting = [worker for worker in outside.workers if requires <= worker.capabilities]
     if seen.bound and not seen.held:
         detail = (
-            f"Step {step.id} waits until a step of its namespace ends: {_many(seen.bound, 'step')} may run "
-            "at the same time, by way of the node that owns it (--namespace-tasks)"
+            f"Step {step.id} waits for its turn: {_many(seen.bound, 'step')} of its namespace, or of who "
+            "started it, may run at the same time by way of its node (--namespace-tasks, --token-tasks)"
         )
         return Reason(kind="limit", step=step.id, since=state.since, ahead=seen.ahead, detail=detail)
     if seen.held or any(worker.free > 0 for worker in fitting):

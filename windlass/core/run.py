@@ -235,6 +235,7 @@ def _start(run: Run, command: StartRun, at: float) -> list[RunEvent]:
             context=command.context,
             priority=command.priority,
             labels=command.labels,
+            by=command.by,
             at=at,
         )
     ]

@@ -22,7 +22,7 @@ from windlass.core.errors import Refused
 from windlass.core.explain import Outside, TaskSeen, WorkerSeen
 from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId, run_key
 from windlass.core.task import Task, TaskName
-from windlass.engine.queues import Entry, Holder, Owner, Queues, task_name
+from windlass.engine.queues import Entry, Holder, Kind, Owner, Queues, task_name
 
 DONE_KEPT: Final = 10_000  # names of tasks that ended here, so that a late repeat of an offer starts nothing
 SEEN_MAX: Final = 100  # tasks of one run that `outlook` tells about
@@ -86,13 +86,15 @@ class Tally:
 class Dispatcher:
     on_matched: Callable[[], None] = lambda: None  # called when slots or the queue may have changed
     may_grant: Callable[[], bool] = lambda: True  # whether the shards here are surely still ours
-    bound: Callable[[], int] = lambda: 0  # steps of one namespace that we may have out; 0: any number
+    # How many steps we may have out, of one namespace and of the runs that one token has started; 0: any.
+    bounds: Callable[[], tuple[int, int]] = lambda: (0, 0)
     tally: Tally = field(default_factory=Tally)
     _entries: dict[TaskName, Entry] = field(default_factory=dict)
     _by_run: dict[Key, dict[TaskName, Entry]] = field(default_factory=dict)
     _lent: dict[TaskName, Entry] = field(default_factory=dict)  # those that other nodes run
     _queues: Queues = field(default_factory=Queues)
     _out: Counter[str] = field(default_factory=Counter)  # entries that do not wait, by namespace
+    _out_by: Counter[str] = field(default_factory=Counter)  # and by who started their runs
     _workers: dict[SessionId, Worker] = field(default_factory=dict)
     _abroad: dict[SessionId, Elsewhere] = field(default_factory=dict)
     _here: dict[TaskName, Worker] = field(default_factory=dict)  # what workers here hold, for any owner
@@ -113,6 +115,7 @@ class Dispatcher:
         *,
         priority: int,
         requires: Iterable[str],
+        by: str = "",
     ) -> None:
         name = task_name(key, step, attempt)
         known = self._entries.get(name)
@@ -121,7 +124,8 @@ class Dispatcher:
             if known.state == "held" and known.holder is not None:  # the grant was never recorded
                 owner.granted(key, step, attempt, known.holder.worker, known.holder.session)
             return
-        entry = self._enter(owner, key, step, attempt, priority, requires)
+        # Queues are kept apart only where somebody may have to wait for another one.
+        entry = self._enter(owner, key, step, attempt, priority, requires, by if self.bounds()[1] else "")
         self.tally.offered += 1
         if self._adopt(entry):
             assert entry.holder is not None
@@ -263,7 +267,7 @@ class Dispatcher:
             return
         if entry.holder.session == session:
             entry.state, entry.holder = "queued", None
-            self._out[entry.key.namespace] -= 1
+            self._count_out(entry, -1)
             self._queues.push(entry)
             self.match()
 
@@ -369,7 +373,7 @@ class Dispatcher:
                 held=entry.state != "queued",
                 worker="" if entry.holder is None else entry.holder.worker,
                 ahead=self._ahead(entry) if entry is first else None,
-                bound=self.bound() if entry.state == "queued" and self._is_bound(key.namespace) else 0,
+                bound=self._bound_of(entry.kind) if entry.state == "queued" else 0,
             )
             for entry in of_run
         }
@@ -412,7 +416,7 @@ class Dispatcher:
             self._drop(entry, stop=False)
             return
         entry.state, entry.holder = "offered", Holder(abroad.id, abroad.session)
-        self._out[entry.key.namespace] += 1
+        self._count_out(entry, 1)
         abroad.offer(task, entry.owner.number, entry.owner.epoch)
 
     def _ahead(self, entry: Entry) -> int:
@@ -423,7 +427,7 @@ class Dispatcher:
         return [*self._workers.values(), *self._abroad.values()]
 
     def _next(self, capabilities: frozenset[str]) -> Entry | None:
-        return self._queues.next(capabilities, blocked=self._is_bound)
+        return self._queues.next(capabilities, blocked=self._bound_of)
 
     def _grant(self, entry: Entry, worker: Worker) -> None:
         task = entry.owner.task(entry.key, entry.step, entry.attempt)
@@ -437,16 +441,23 @@ class Dispatcher:
             entry.owner.lost(entry.key, entry.step, entry.attempt, f"refused by {worker.id}: {refusal}")
             return
         entry.state, entry.holder = "held", Holder(worker.id, worker.session)
-        self._out[entry.key.namespace] += 1
+        self._count_out(entry, 1)
         self._here[entry.name] = worker
         self.tally.granted += 1
         entry.owner.granted(entry.key, entry.step, entry.attempt, worker.id, worker.session)
 
     def _enter(
-        self, owner: Owner, key: Key, step: StepId, attempt: Attempt, priority: int, requires: Iterable[str]
+        self,
+        owner: Owner,
+        key: Key,
+        step: StepId,
+        attempt: Attempt,
+        priority: int,
+        requires: Iterable[str],
+        by: str = "",
     ) -> Entry:
         self._count += 1
-        entry = Entry(key, step, attempt, owner, frozenset(requires), (-priority, self._count))
+        entry = Entry(key, step, attempt, owner, frozenset(requires), (-priority, self._count), by)
         self._entries[entry.name] = entry
         self._by_run.setdefault(key, {})[entry.name] = entry
         return entry
@@ -460,7 +471,7 @@ class Dispatcher:
         if holder is None or not (holder.session in self._abroad or entry.name in self._here):
             return False  # nobody has it, or whoever had it is gone meanwhile
         entry.state, entry.holder = "held", holder
-        self._out[entry.key.namespace] += 1
+        self._count_out(entry, 1)
         if holder.session in self._abroad:
             self._lent[entry.name] = entry
         self.tally.adopted += 1
@@ -478,12 +489,22 @@ class Dispatcher:
 
     def _make_room(self) -> None:
         """A task is over: where only so many may be out, another one may go."""
-        if self._queues and self.bound():
+        if self._queues and any(self.bounds()):
             self.match()
 
-    def _is_bound(self, namespace: str) -> bool:
-        bound = self.bound()
-        return bound > 0 and self._out[namespace] >= bound
+    def _bound_of(self, kind: Kind) -> int:
+        """How many tasks are out of the kind that keeps this one waiting; 0: none does."""
+        of_namespace, of_token = self.bounds()
+        if of_namespace and self._out[kind.namespace] >= of_namespace:
+            return of_namespace
+        return of_token if of_token and kind.by and self._out_by[kind.by] >= of_token else 0
+
+    def _count_out(self, entry: Entry, by: int) -> None:
+        self._out[entry.key.namespace] += by
+        if entry.by:
+            self._out_by[entry.by] += by
+            if not self._out_by[entry.by]:
+                del self._out_by[entry.by]
 
     def _drop(self, entry: Entry, *, stop: bool) -> None:
         state, entry.state = entry.state, "gone"
@@ -492,7 +513,7 @@ class Dispatcher:
         if state == "queued":
             self._queues.left(entry)
         else:
-            self._out[entry.key.namespace] -= 1
+            self._count_out(entry, -1)
         del self._entries[entry.name]
         self._lent.pop(entry.name, None)
         of_run = self._by_run[entry.key]

@@ -73,6 +73,7 @@ class NodeSettings:
     purge_every_s: float = 600.0
     logs: Bounds = field(default_factory=Bounds)
     namespace_tasks: int = 0  # steps of one namespace that run at once, in the whole cluster; 0: any number
+    token_tasks: int = 0  # the same for the runs that one token has started
     look_s: float | None = LOOK_S  # how often the wall clock is looked at; None in a simulation
 
 
@@ -112,7 +113,7 @@ class Node:
             member, settings.cluster, monotonic or asyncio.get_running_loop().time, self._changed
         )
         self.dispatcher = Dispatcher(
-            on_matched=self._matched, may_grant=lambda: self.membership.fresh, bound=self._tasks_bound
+            on_matched=self._matched, may_grant=lambda: self.membership.fresh, bounds=self._tasks_bounds
         )
         late = _Late()
         self.peers = peers(late)
@@ -231,6 +232,8 @@ class Node:
             except LeasesAway as error:
                 log.warning("cannot join yet", extra={"reason": str(error)})
                 await asyncio.sleep(AGAIN_S)
+            except Buried:  # we had joined and did not hear of it; and nobody heard of us for too long
+                self.membership.reborn(self._another_life())
 
     async def _enter(self) -> None:
         asked_at, sure = self.membership.monotonic(), None
@@ -280,15 +283,15 @@ class Node:
         """What we owned is somebody else's, and what our workers hold was given up: nobody waits for it."""
         self.stats.reborn += 1
         self.ready.clear()
-        old = self.me
-        self.membership.reborn(msgspec.structs.replace(old, id=self._another_id(), state="up", beat=0))
+        self.membership.reborn(self._another_life())
         await self.tenure.forget_all(reason)
         for name in self.dispatcher.here():
             self.dispatcher.stop_here(name)
         await self._join()
 
-    def _another_id(self) -> NodeId:
-        return NodeId(f"{self._chance.getrandbits(48):012x}")
+    def _another_life(self) -> Member:
+        another = NodeId(f"{self._chance.getrandbits(48):012x}")
+        return msgspec.structs.replace(self.me, id=another, state="up", beat=0)
 
     def _heard(self, asked_at: float, view: View) -> None:
         if view.at:
@@ -331,13 +334,14 @@ class Node:
             free=free,
         )
 
-    def _tasks_bound(self) -> int:
-        """Our share of what one namespace may have out in the whole cluster."""
-        allowed = self.settings.namespace_tasks
-        if not allowed:
-            return 0
+    def _tasks_bounds(self) -> tuple[int, int]:
+        """Our share of what a namespace, and a token, may have out in the whole cluster."""
+        allowed = self.settings.namespace_tasks, self.settings.token_tasks
+        if allowed == (0, 0):
+            return allowed
         engines = sum(m.engine and m.state == "up" for m in self.membership.members.values())
-        return max(1, allowed // max(1, engines))
+        of_namespace, of_token = (most and max(1, most // max(1, engines)) for most in allowed)
+        return of_namespace, of_token
 
     def _short(self) -> str:
         load = self.me.load

@@ -17,9 +17,12 @@ def carry_out(dispatcher: Dispatcher, owner: Owner, live: Live, effects: list[Ef
             case Dispatch(step, attempt):
                 run = live.run
                 definition = run.definition.steps[run.definition.index[step]]
-                priority = definition.priority + (run.started.priority if run.started else 0)
+                assert run.started is not None
+                priority = definition.priority + run.started.priority
                 requires = (definition.kind, *definition.requires)
-                dispatcher.offer(owner, key, step, attempt, priority=priority, requires=requires)
+                dispatcher.offer(
+                    owner, key, step, attempt, priority=priority, requires=requires, by=run.started.by
+                )
             case Watch(step, attempt, worker, session):
                 dispatcher.watch(owner, key, step, attempt, worker=worker, session=session)
             case Recall(step, attempt):

@@ -37,6 +37,7 @@ class Kind(NamedTuple):
 
     requires: frozenset[str]
     namespace: str
+    by: str  # whose runs they are of
 
 
 class Holder(NamedTuple):
@@ -54,6 +55,7 @@ class Entry:
     owner: Owner
     requires: frozenset[str]
     rank: tuple[int, int]  # the smallest goes first: by priority, then by age
+    by: str = ""  # who started the run
     state: Literal["queued", "offered", "held", "reported", "gone"] = "queued"
     holder: Holder | None = None
 
@@ -63,7 +65,7 @@ class Entry:
 
     @property
     def kind(self) -> Kind:
-        return Kind(self.requires, self.key.namespace)
+        return Kind(self.requires, self.key.namespace, self.by)
 
     @property
     def out(self) -> bool:
@@ -72,7 +74,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Queues:
-    """One heap per set of required capabilities and namespace: a task nobody can run never blocks another."""
+    """One heap per set of required capabilities, namespace and starter: who waits never blocks another."""
 
     _queues: dict[Kind, list[tuple[int, int, Entry]]] = field(default_factory=dict)
     _gone: dict[Kind, int] = field(default_factory=dict)  # entries in each queue that left it early
@@ -87,8 +89,8 @@ class Queues:
     def push(self, entry: Entry) -> None:
         heapq.heappush(self._queues.setdefault(entry.kind, []), (*entry.rank, entry))
 
-    def next(self, capabilities: frozenset[str], *, blocked: Callable[[str], bool]) -> Entry | None:
-        """The first task that such a worker can run, of a namespace that is not blocked. It is taken out."""
+    def next(self, capabilities: frozenset[str], *, blocked: Callable[[Kind], object]) -> Entry | None:
+        """The first task that such a worker can run, of a kind that is not blocked. It is taken out."""
         best: list[tuple[int, int, Entry]] | None = None
         for kind, queue in list(self._queues.items()):
             while queue and queue[0][2].state != "queued":
@@ -97,7 +99,7 @@ class Queues:
                 del self._queues[kind]
                 self._gone.pop(kind, None)
                 continue
-            fits = kind.requires <= capabilities and not blocked(kind.namespace)
+            fits = kind.requires <= capabilities and not blocked(kind)
             if fits and (best is None or queue[0][:2] < best[0][:2]):
                 best = queue
         return None if best is None else heapq.heappop(best)[2]

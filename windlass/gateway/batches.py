@@ -15,6 +15,7 @@ from windlass.core.names import Key, RunId, run_key, workflow_key
 from windlass.engine.node import Node
 from windlass.gateway import answers, bodies, callers, guard, starts
 from windlass.gateway.bodies import Item
+from windlass.gateway.callers import Caller
 from windlass.gateway.quota import Quota
 from windlass.gateway.shapes import Batch, BatchItem
 from windlass.journal import Document
@@ -35,10 +36,9 @@ class Batches:
         items = bodies.batch(await request.read(), kind)
         namespace = callers.namespace(request)
         documents = await self._documents(items, namespace)
-        orders = [self._order(item, documents, namespace) for item in items]
-        await self.quota.admit(
-            callers.of(request), [order[0] for order in orders if not isinstance(order, Exception)]
-        )
+        caller = callers.of(request)
+        orders = [self._order(item, documents, namespace, caller) for item in items]
+        await self.quota.admit(caller, [order[0] for order in orders if not isinstance(order, Exception)])
         # All letters are in the inboxes before any shard takes one: that is what lets them share commits.
         told = await asyncio.gather(
             *(self._answer(item, order) for item, order in zip(items, orders, strict=True))
@@ -65,7 +65,11 @@ class Batches:
         return documents
 
     def _order(
-        self, item: Item | Exception, documents: dict[Wanted, Document | Exception], namespace: str
+        self,
+        item: Item | Exception,
+        documents: dict[Wanted, Document | Exception],
+        namespace: str,
+        caller: Caller,
     ) -> tuple[Key, StartRun] | Exception:
         if isinstance(item, Exception):
             return item
@@ -73,7 +77,7 @@ class Batches:
         if isinstance(document, Exception):
             return document
         try:
-            command = starts.command(self.node, document, item, fresh=item.run_id is None)
+            command = starts.command(self.node, document, item, caller, fresh=item.run_id is None)
             return run_key(item.run_id or starts.new_id(self.node, command, self.chance), namespace), command
         except Exception as error:
             return error

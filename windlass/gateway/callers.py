@@ -18,6 +18,11 @@ class Caller:
     namespace: str = EVERYWHERE  # that it may speak of
     token: str = ""  # the number of its token, if it has one
 
+    @property
+    def name(self) -> str:
+        """By which its runs are known and counted; "": anyone."""
+        return self.token or ("" if self is ANYONE else self.who)
+
 
 _CALLER: Final = web.RequestKey("caller", Caller)
 _NAMESPACE: Final = web.RequestKey("namespace", str)

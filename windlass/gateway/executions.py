@@ -78,7 +78,7 @@ class Executions:
         prefix = self.node.settings.run_prefix(workflow.id)
         run = _chosen_id(request, asked, prefix)
         document = await starts.document_of(self.node, workflow, asked.version)
-        command = starts.command(self.node, document, asked, fresh=run is None)
+        command = starts.command(self.node, document, asked, callers.of(request), fresh=run is None)
         key = run_key(run or starts.new_id(self.node, command, self.chance), workflow.namespace)
         callers.about(request, f"run/{key.id}")
         await self.quota.admit(callers.of(request), [key])

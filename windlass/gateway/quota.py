@@ -46,8 +46,8 @@ class Quota:
             return
         if self.per_namespace:
             await self._in_namespace(runs[0].namespace, len(runs))
-        if self.per_token and caller.token:
-            await self._of_token(caller.token, runs)
+        if self.per_token and caller.name:
+            await self._of_token(caller.name, runs)
         if self.per_namespace:
             self._counts[runs[0].namespace].runs += len(runs)
 

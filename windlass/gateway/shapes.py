@@ -240,6 +240,7 @@ class Step(Shape, kw_only=True):
 
 class Run(RunItem, kw_only=True):
     paused_at: str | None
+    started_by: str | None  # the number of a token, the subject of a JWT; null: anyone
     input: Json
     context: dict[str, Json] | None
     output: dict[str, Json] | None

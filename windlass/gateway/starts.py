@@ -12,6 +12,7 @@ from windlass.core.names import Key, RunId, WorkflowId, run_id
 from windlass.engine.node import Node
 from windlass.gateway import bodies, parameters, workflows
 from windlass.gateway.bodies import Asked
+from windlass.gateway.callers import Caller
 from windlass.journal import Document
 
 DRAWS_MAX: Final = 32
@@ -33,7 +34,7 @@ async def document_of(node: Node, workflow: Key, version: int | None) -> Documen
     return document
 
 
-def command(node: Node, document: Document, asked: Asked, *, fresh: bool) -> StartRun:
+def command(node: Node, document: Document, asked: Asked, caller: Caller, *, fresh: bool) -> StartRun:
     """Raises what `bodies.request_hash` raises: the journal must be able to keep it."""
     return StartRun(
         workflow=WorkflowId(document.key.id),
@@ -44,6 +45,7 @@ def command(node: Node, document: Document, asked: Asked, *, fresh: bool) -> Sta
         context=asked.context,
         priority=asked.priority,
         labels=asked.labels,
+        by=caller.name,
         fresh=fresh,
         at=node.clock.now(),
     )

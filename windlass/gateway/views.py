@@ -47,6 +47,7 @@ def run(run_id: str, row: RunRow, seq: int, image: RunImage, definition: Definit
         **_span(folded.started.at, ended_at),
         "pausedAt": _maybe(folded.paused_at),
         "priority": folded.started.priority,
+        "startedBy": folded.started.by or None,
         "labels": folded.started.labels,
         "input": folded.started.input,
         "context": folded.context,
@@ -64,6 +65,7 @@ def run_stub(row: RunRow) -> View:
     return {
         **run_row(row),
         "pausedAt": None,
+        "startedBy": None,
         "input": None,
         "context": None,
         "output": None,

@@ -44,6 +44,15 @@ class SeedFailed(AssertionError):
         nodes = " NODES=many" if cluster else ""
         super().__init__(f"seed {seed}: {cause}\n  repeat it: make sim SEED={seed}{nodes}")
         self.seed = seed
+        self._made_of = (seed, str(cause), cluster)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """It comes from another process."""
+        return _again, self._made_of
+
+
+def _again(seed: int, cause: str, cluster: bool) -> SeedFailed:
+    return SeedFailed(seed, Exception(cause), cluster=cluster)
 
 
 def play(seed: int, *, cluster: bool = False) -> Report:

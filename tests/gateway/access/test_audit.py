@@ -61,6 +61,8 @@ def test_changes_starts_and_refusals_are_written_down_with_who_what_where_and_ou
                 ("createWorkflow", 201),
             ]
             assert newest[2]["thing"] == "run/r"
+            run = await here.ask(admin, "GET", "/api/v1/runs/r", headers={HEADER: "team"})
+            assert run.json["startedBy"] == admin.split("_")[1]
             assert [each["outcome"] for each in await lines(here, admin, "?failed=true")] == [401, 403]
             assert [each["act"] for each in await lines(here, admin, "?of=team&act=createWorkflow")]
             number = reader.split("_")[1]
