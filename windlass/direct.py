@@ -19,7 +19,7 @@ from windlass.gateway import tokens
 from windlass.journal.postgres import PostgresStore
 from windlass.journal.sqlite import JournalInUse, SqliteStore
 from windlass.postgres import Place
-from windlass.registry import Registry
+from windlass.registry import AuditRow, Registry
 from windlass.registry.postgres import PostgresRegistry
 from windlass.registry.sqlite import SqliteRegistry
 
@@ -48,6 +48,7 @@ def create_token(where: Where, role: Role, *, namespace: str | None, name: str, 
         row, text = await tokens.make(
             registry, role=role, namespace=namespace, name=name, expires=expires, by=BY, now=time.time()
         )
+        await _note(registry, "createToken", row.id, 201)
         return {**tokens.shown(row, time.time()), "token": text}
 
     return _do(where, make)
@@ -62,9 +63,17 @@ def list_tokens(where: Where) -> Json:
 
 def revoke_token(where: Where, number: str) -> Json:
     async def end(registry: Registry) -> Json:
-        return tokens.shown(await tokens.revoke(registry, number, time.time()), time.time())
+        row = await tokens.revoke(registry, number, time.time())
+        await _note(registry, "revokeToken", number, 200)
+        return tokens.shown(row, time.time())
 
     return _do(where, end)
+
+
+async def _note(registry: Registry, act: str, number: str, outcome: int) -> None:
+    """Into the audit log, as if it had been asked of a server."""
+    row = AuditRow(at=time.time(), who=BY, act=act, thing=f"token/{number}", outcome=outcome)
+    await registry.write_audit([row])
 
 
 def _do(where: Where, work: Callable[[Registry], Awaitable[T]]) -> T:

@@ -56,6 +56,7 @@ def test_the_first_token_is_made_at_the_data_folder_while_the_engine_runs(tmp_pa
         assert unknown.returncode == 7 and "there is no token nothing" in unknown.stderr
         lines = say("audit", *server, token=admin).stdout
         assert "createToken" in lines and "listWorkflows" in lines and "401" in lines
+        assert "the command line, at the database" in lines and "revokeToken" in lines
 
 
 def test_a_door_that_strangers_can_reach_needs_a_login_or_somebodys_word(tmp_path: Path) -> None:

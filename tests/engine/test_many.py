@@ -432,3 +432,14 @@ def test_a_node_that_was_declared_dead_before_it_heard_that_it_had_joined_joins_
         assert many.shares() == {"a": SHARDS // 2, "b": SHARDS // 2}
 
     play(story)
+
+
+def test_a_node_that_takes_over_from_an_earlier_life_of_its_own_is_counted() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a")
+        await many.kill("a")
+        await many.up("a")  # nobody else could have noticed
+        assert many.nodes["a"].stats.failovers == {"replaced": 1}
+        assert many.shares() == {"a": SHARDS}
+
+    play(story)

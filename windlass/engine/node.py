@@ -243,6 +243,8 @@ class Node:
             sure = await self._same_name()
             asked_at = self.membership.monotonic()
             view = await self.leases.join(self.me, sure=sure)
+            if sure is not None:
+                self.stats.failovers["replaced"] += 1
         self._heard(asked_at, view)
 
     async def _same_name(self) -> NodeId | None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from aiohttp import web
 
+from windlass.core.buckets import Buckets, Rate
 from windlass.core.errors import WindlassError
 from windlass.engine.reading import in_time
 from windlass.gateway import answers, callers, parameters, views
@@ -26,7 +27,8 @@ from windlass.registry import AuditQuery, AuditRow, Registry
 log = logging.getLogger(__name__)
 
 CHANGES: Final = frozenset({"start", "operate", "administer"})
-REFUSED: Final = frozenset({401, 403, 429})
+REFUSED: Final = frozenset({401, 403})
+OFTEN: Final = Rate(per_s=2.0, burst=100.0)  # refusals that are written down of one caller, or of one address
 WAITING_MAX: Final = 10_000
 AT_ONCE: Final = 500
 FLUSH_S: Final = 0.2
@@ -44,6 +46,7 @@ class Audit:
     _kept: asyncio.Future[None] | None = None  # of those that wait now
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _left_out: int = 0
+    _refusals: Buckets = field(default_factory=lambda: Buckets(OFTEN))
 
     async def note(self, request: web.Request, route: Route | None, status: int, request_id: str) -> None:
         """Write a line about a request that was answered so, if it is worth one."""
@@ -51,12 +54,16 @@ class Audit:
         refused = status in REFUSED
         changes = needs in CHANGES and request.method not in ("GET", "HEAD")
         if (self.everything and (refused or changes)) or (changes and needs == "administer"):
-            caller = callers.of(request) if callers.is_known(request) else None
+            caller, known = callers.of(request), callers.is_known(request)
+            # Nobody fills the database by being refused.
+            if refused and self._refusals.take(caller.who or request.remote or "", self.wall()).wait_s:
+                self._left_out += 1
+                return
             row = AuditRow(
                 at=self.wall(),
-                who="" if caller is None else caller.who,
-                role="" if caller is None else caller.role,
-                namespace="" if caller is None else callers.namespace(request),
+                who=caller.who,
+                role=caller.role if known else "",
+                namespace=callers.namespace(request) if known else "",
                 act=f"{request.method} {request.path[:100]}" if route is None else route.name,
                 thing=callers.thing(request)[:200],
                 address=request.remote or "",

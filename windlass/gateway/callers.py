@@ -28,6 +28,7 @@ _CALLER: Final = web.RequestKey("caller", Caller)
 _NAMESPACE: Final = web.RequestKey("namespace", str)
 _THING: Final = web.RequestKey("thing", str)
 ANYONE: Final = Caller("anyone", "admin")  # on a server without a login
+NOBODY: Final = Caller("", "read", namespace="")  # who has shown nothing: no namespace is theirs
 
 
 def enter(request: web.Request, caller: Caller, namespace: str) -> None:
@@ -35,11 +36,11 @@ def enter(request: web.Request, caller: Caller, namespace: str) -> None:
 
 
 def is_known(request: web.Request) -> bool:
-    return _CALLER in request
+    return of(request) is not NOBODY
 
 
 def of(request: web.Request) -> Caller:
-    found: Caller = request.get(_CALLER, ANYONE)
+    found: Caller = request.get(_CALLER, NOBODY)
     return found
 
 

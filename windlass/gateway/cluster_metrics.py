@@ -17,7 +17,7 @@ from windlass.engine.node import Node
 from windlass.gateway.families import counter, counter_by, gauge, gauge_by, histogram
 
 # Those that can be; at 0 they are shown, too, so that the first one is seen as a change.
-FAILOVER_REASONS: Final = ("killed", "silent")
+FAILOVER_REASONS: Final = ("killed", "replaced", "silent")
 STATES: Final = ("up", "leaving")
 
 

@@ -24,11 +24,14 @@ from windlass.gateway import (
     cluster_routes,
     guard,
     headers,
+    history_routes,
     openapi,
     port,
-    routes,
+    process_routes,
+    run_routes,
     secret_routes,
     webhook_routes,
+    workflow_routes,
 )
 from windlass.gateway.answers import Problem
 from windlass.gateway.audit import Audit
@@ -47,7 +50,8 @@ from windlass.gateway.logs import Logs
 from windlass.gateway.probes import Probes
 from windlass.gateway.quota import Quota
 from windlass.gateway.reference import Reference
-from windlass.gateway.routes import ROUTES, Handler, Handlers, Route
+from windlass.gateway.routes import ROUTES, Handler, Route
+from windlass.gateway.run_routes import RunHandlers
 from windlass.gateway.runs import Runs
 from windlass.gateway.secrets import Secrets
 from windlass.gateway.stream import Streams
@@ -103,26 +107,18 @@ class Gateway:
         self.streams = Streams(node)
         self.logs = Logs(node, crowd=self.streams.crowd)  # a stream is a stream
         self.reference = Reference()
-        self.routes = routes.table(
-            Handlers(
-                workflows=Workflows(node),
-                executions=self.executions,
-                runs=Runs(node),
-                batches=Batches(node, quota),
-                streams=self.streams,
-                logs=self.logs,
-                explain=Explain(node),
-                stuck=Stuck(node),
-                legacy=Legacy(node),
-                probes=self.probes,
-                reference=self.reference,
-                root=self.root,
-            )
-        )
-        self.routes += cluster_routes.table(Cluster(node))
-        self.routes += secret_routes.table(Secrets(node))
-        self.routes += webhook_routes.table(Webhooks(node))
-        self.routes += access_routes.table(Tokens(node, self.authority), self.audit)
+        workflows, stuck = Workflows(node), Stuck(node)
+        of_runs = RunHandlers(Runs(node), Batches(node, quota), self.streams, self.logs, Explain(node), stuck)
+        self.routes = [
+            *workflow_routes.table(workflows, self.executions, self.logs, stuck),
+            *run_routes.table(of_runs),
+            *history_routes.table(Legacy(node)),
+            *process_routes.table(self.probes, self.reference, self.root),
+            *cluster_routes.table(Cluster(node)),
+            *secret_routes.table(Secrets(node)),
+            *webhook_routes.table(Webhooks(node)),
+            *access_routes.table(Tokens(node, self.authority), self.audit),
+        ]
         self.reference.describe(openapi.describe(self.routes, self.probes.version))
         self._by_path = {(route.method, route.path): route for route in self.routes}
         self._requests = self.probes.metrics.requests

@@ -159,7 +159,9 @@ def check_right(caller: Caller, right: Right, *, spans: bool = False) -> None:
 
 def namespace_asked(request: web.Request, caller: Caller) -> str:
     """The namespace that the request is about, if the caller may speak of it."""
-    asked = request.headers.get(HEADER) or request.query.get("namespace")
+    asked = request.headers.get(HEADER)
+    if asked is None and request.query_string:
+        asked = request.query.get("namespace")
     if asked is None:
         return DEFAULT_NAMESPACE if caller.namespace == EVERYWHERE else caller.namespace
     if not NAMESPACE.fullmatch(asked):

@@ -41,6 +41,7 @@ class Webhooks:
             raise _wrong("/url", why)
         namespace = callers.namespace(request)
         ident = _ident(namespace, parameters.idempotency_key(request.headers))
+        callers.about(request, f"webhook/{ident}")
         before = await in_time(self.node.registry.hook(ident))
         if before is not None:
             return self._repeated(before, asked)

@@ -11,6 +11,7 @@ from tests.gateway.access import Locked, locked
 from tests.gateway.house import ONE_STEP, house
 from tests.waiting import until_asked
 from windlass.core.task import Json
+from windlass.gateway.audit import OFTEN
 from windlass.gateway.lock import HEADER
 from windlass.journal import StoreBusy
 from windlass.registry import AuditRow
@@ -127,5 +128,21 @@ def test_lines_wait_while_the_database_is_busy_and_nothing_is_held_up(
                 return len(await lines(here, admin)) == 1
 
             await until_asked(written)
+
+    asyncio.run(play())
+
+
+def test_nobody_fills_the_log_by_being_refused() -> None:
+    async def play() -> None:
+        async with locked() as here:
+            admin, reader = await here.token("admin"), await here.token("read")
+            for _ in range(int(OFTEN.burst) + 50):
+                assert (await here.ask(reader, "GET", "/api/v1/tokens")).status == 403
+
+            async def written() -> bool:
+                return len(await lines(here, admin, "?limit=1000")) >= OFTEN.burst
+
+            await until_asked(written)
+            assert len(await lines(here, admin, "?limit=1000")) < OFTEN.burst + 50
 
     asyncio.run(play())

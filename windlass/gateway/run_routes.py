@@ -1,0 +1,187 @@
+"""The rows of the table of routes that are about runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from msgspec import Meta
+
+from windlass.core.vocabulary import RunStatus
+from windlass.gateway import parameters, shapes
+from windlass.gateway.batches import Batches
+from windlass.gateway.explain import Explain
+from windlass.gateway.logs import TAIL_MAX, Logs
+from windlass.gateway.routes import (
+    AFTER,
+    API,
+    FOUND,
+    KEY,
+    LAST_SEEN,
+    LIMIT,
+    OWNED,
+    RUN,
+    SENT,
+    SEQ,
+    SINCE,
+    EventStream,
+    Parameter,
+    Route,
+)
+from windlass.gateway.runs import Runs
+from windlass.gateway.stream import Streams
+from windlass.gateway.stuck import Stuck
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandlers:
+    runs: Runs
+    batches: Batches
+    streams: Streams
+    logs: Logs
+    explain: Explain
+    stuck: Stuck
+
+
+def table(to: RunHandlers) -> list[Route]:
+    return [replace(route, area="Runs") for route in (*_runs(to), *_one_run(to))]
+
+
+def _runs(to: RunHandlers) -> list[Route]:
+    return [
+        Route(
+            method="GET",
+            path=f"{API}/runs",
+            handler=to.runs.index,
+            name="listRuns",
+            needs="see",
+            summary="runs; ?workflow= &status= &label=name=value &startedAfter= &startedBefore= &after=",
+            answers={200: shapes.Page[shapes.RunItem]},
+            parameters=(
+                Parameter("workflow", str, "of this one"),
+                Parameter("status", RunStatus, "in this one"),
+                Parameter("label", parameters.Label, "with this one, as name=value"),
+                Parameter("startedAfter", str, SINCE),
+                Parameter("startedBefore", str, SINCE),
+                LIMIT,
+                AFTER,
+            ),
+        ),
+        Route(
+            method="POST",
+            path=f"{API}/runs:batch",
+            handler=to.batches.start,
+            name="startRuns",
+            needs="start",
+            summary="start up to 1000 runs at once",
+            body=shapes.BatchRequest,
+            answers={200: shapes.Batch},
+            errors=SENT,
+        ),
+        Route(
+            method="GET",
+            path=f"{API}/stuck",
+            handler=to.stuck.index,
+            name="listStuck",
+            needs="see",
+            summary="what was set aside and waits to be freed",
+            answers={200: shapes.Page[shapes.StuckItem]},
+        ),
+    ]
+
+
+def _one_run(to: RunHandlers) -> list[Route]:
+    runs = to.runs
+    return [
+        Route(
+            method="GET",
+            path=RUN,
+            handler=runs.read,
+            name="getRun",
+            needs="see",
+            summary="one run with its steps",
+            answers={200: shapes.Run},
+            errors=FOUND,
+        ),
+        Route(
+            method="GET",
+            path=f"{RUN}/events",
+            handler=runs.events,
+            name="listEvents",
+            needs="see",
+            summary="what happened to it; ?after=seq &limit=",
+            answers={200: shapes.Events},
+            errors=FOUND,
+            parameters=(SEQ, LIMIT),
+        ),
+        Route(
+            method="GET",
+            path=f"{RUN}/stream",
+            handler=to.streams.stream,
+            name="streamEvents",
+            needs="see",
+            summary="what happens to it, as it happens (server-sent events)",
+            answers={200: EventStream},
+            errors=(404, 429),
+            parameters=(SEQ, LAST_SEEN),
+            head=False,
+        ),
+        Route(
+            method="GET",
+            path=f"{RUN}/logs",
+            handler=to.logs.read,
+            name="readLogs",
+            needs="see",
+            summary="what its steps printed; ?step= &tail= &follow=true",
+            answers={200: (shapes.Page[shapes.LogLine], EventStream)},
+            errors=(404, 429),
+            parameters=(
+                Parameter("step", str, "only this one's"),
+                Parameter("tail", Annotated[int, Meta(ge=1, le=TAIL_MAX)], "the last so many"),
+                Parameter("follow", bool, "as server-sent events, until the run has ended"),
+                Parameter("after", parameters.Number, "only lines after this number"),
+                LAST_SEEN,
+                LIMIT,
+            ),
+        ),
+        Route(
+            method="GET",
+            path=f"{RUN}/explain",
+            handler=to.explain.explain,
+            name="explainRun",
+            needs="see",
+            summary="why it is not moving",
+            answers={200: shapes.Explanation},
+            errors=FOUND,
+        ),
+        Route(
+            method="POST",
+            path=f"{RUN}/cancel",
+            handler=runs.cancel,
+            name="cancelRun",
+            needs="operate",
+            summary="stop it for good",
+            body=shapes.Cancel,
+            answers={200: shapes.Ordered},
+            errors=(*SENT, *OWNED),
+            parameters=(KEY,),
+        ),
+        *(
+            Route(
+                method="POST",
+                path=f"{RUN}/{order}",
+                handler=handler,
+                name=name,
+                needs="operate",
+                summary=summary,
+                answers={200: shapes.Ordered},
+                errors=OWNED,
+                parameters=(KEY,),
+            )
+            for order, handler, name, summary in (
+                ("pause", runs.pause, "pauseRun", "begin no further step"),
+                ("resume", runs.resume, "resumeRun", "go on after a pause"),
+                ("retry-stuck", to.stuck.retry_run, "retryStuckRun", "free it after it was set aside"),
+            )
+        ),
+    ]
