@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from tests.engine.rig import Rig, play
 from windlass.core.errors import NotFound
-from windlass.core.names import Key
+from windlass.core.names import Key, workflow_key
 from windlass.journal import Document
 from windlass.journal.memory import MemoryStore
 
@@ -79,5 +80,40 @@ def test_a_version_that_does_not_exist_is_not_found() -> None:
         await rig.up()
         with pytest.raises(NotFound, match="workflow w has no version 7"):
             await rig.node.definitions.get("default", "w", 7)
+
+    play(story)
+
+
+def test_a_number_that_means_another_document_in_the_database_that_took_over_is_read_anew() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.up()
+        await rig.define(ONE)
+        definitions, shard = rig.node.definitions, rig.node.shard_of("w")
+        assert len((await definitions.get("default", "w", 1)).steps) == 1
+        kept = await rig.store.document(shard, workflow_key("w"), 1)
+        assert kept is not None
+        # What is known under that number in another history.
+        body = msgspec.json.encode({"id": "w", "steps": TWO})
+        other = msgspec.structs.replace(kept, hash="another", body=body)
+        assert len(definitions.add("default", other).steps) == 2
+        assert len((await definitions.get("default", "w", 1)).steps) == 2
+        definitions.forget()
+        assert definitions.cached("default", "w", 1) is None
+        assert len((await definitions.get("default", "w", 1)).steps) == 1
+
+    play(story)
+
+
+def test_what_was_being_read_when_another_database_took_over_is_not_remembered() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store = Counting()
+        await rig.up()
+        await rig.define(ONE)
+        rig.node.definitions.forget()
+        reading = asyncio.ensure_future(rig.node.definitions.get("default", "w", 1))
+        await rig.settle(0.1)
+        rig.node.definitions.forget()
+        assert len((await reading).steps) == 1
+        assert rig.node.definitions.cached("default", "w", 1) is None
 
     play(story)

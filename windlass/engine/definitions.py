@@ -24,22 +24,30 @@ class Definitions:
     def __init__(self, store: Store, shard_of: Callable[[str], int]) -> None:
         self._store = store
         self._shard_of = shard_of
-        self._cache: OrderedDict[tuple[str, str, int], Definition] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str, int], tuple[str, Definition]] = OrderedDict()  # with hashes
+        self._era = 0  # grows when what is cached may never have been
         self._steps = 0
         self._asking: dict[Key, list[asyncio.Future[Document | None]]] = {}
 
     def cached(self, namespace: str, workflow: str, version: int) -> Definition | None:
-        return self._cache.get((namespace, workflow, version))
+        known = self._cache.get((namespace, workflow, version))
+        return None if known is None else known[1]
+
+    def forget(self) -> None:
+        """Another database took over: it may know other documents under the same numbers."""
+        self._cache.clear()
+        self._steps = 0
+        self._era += 1
 
     async def get(self, namespace: str, workflow: str, version: int) -> Definition:
-        known = self._cache.get((namespace, workflow, version))
+        known = self.cached(namespace, workflow, version)
         if known is not None:
             return known
-        key = workflow_key(workflow, namespace)
+        key, era = workflow_key(workflow, namespace), self._era
         found = await self._store.document(self._shard_of(workflow), key, version)
         if found is None:
             raise NotFound(f"workflow {workflow} has no version {version}")
-        return self.add(namespace, found)
+        return self.add(namespace, found) if era == self._era else _read(found)
 
     async def latest(self, namespace: str, workflow: str) -> Document | None:
         """The newest version, from its row and never from a cache; None if there is none any more.
@@ -91,14 +99,21 @@ class Definitions:
 
     def add(self, namespace: str, found: Document) -> Definition:
         name = (namespace, found.key.id, found.version)
-        known = self._cache.get(name)
+        known = self._cache.pop(name, None)
+        if known is not None and known[0] != found.hash:
+            self._steps -= len(known[1].steps)
+            known = None
         if known is not None:
-            self._cache.move_to_end(name)
-            return known
-        definition = document.read(msgspec.json.decode(found.body))
-        self._cache[name] = definition
+            self._cache[name] = known
+            return known[1]
+        definition = _read(found)
+        self._cache[name] = found.hash, definition
         self._steps += len(definition.steps)
         while self._steps > CACHED_STEPS_MAX and len(self._cache) > 1:
-            _, dropped = self._cache.popitem(last=False)
+            _, (_, dropped) = self._cache.popitem(last=False)
             self._steps -= len(dropped.steps)
         return definition
+
+
+def _read(found: Document) -> Definition:
+    return document.read(msgspec.json.decode(found.body))

@@ -189,6 +189,7 @@ class Tenure:
         before, self._database = self._database, self.membership.database
         if before and self._database and before != self._database:
             log.warning("another database took over; every shard is read anew")
+            self.around.definitions.forget()
             for held in self._held.values():
                 if held.shard is not None:
                     held.shard.distrust()

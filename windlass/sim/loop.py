@@ -162,7 +162,8 @@ def outside(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     context = contextvars.copy_context()
     context.run(PROCESS.set, None)
     task = asyncio.get_running_loop().create_task(work, context=context)
-    task.add_done_callback(lambda task: task.cancelled() or task.exception())  # the asker may be gone
+    # The asker may be gone, or frozen: its own callbacks would wait for it.
+    task.add_done_callback(lambda task: task.cancelled() or task.exception(), context=context)
     return task
 
 

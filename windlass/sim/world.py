@@ -251,6 +251,8 @@ class World:
             check()
         except Violation as violation:
             self.broken(violation)
+        except Exception as error:  # the check itself does not understand what it sees
+            self.broken(Violation(f"{type(error).__name__}: {error}"))
 
     def broken(self, violation: Violation) -> None:
         if not self._broken.done():
