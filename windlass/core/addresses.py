@@ -48,6 +48,7 @@ _NOT_PUBLIC: Final[tuple[tuple[Network, str], ...]] = tuple(
         ("64:ff9b:1::/48", "a private form of an IPv4 address"),
         ("100::/64", "reserved"),
         ("2001::/32", "Teredo, which nobody uses any more"),  # it carries an address, veiled
+        ("2002::/16", "6to4, which nobody uses any more"),  # it carries one, too
         ("2001:2::/48", "for benchmarks only"),
         ("2001::/23", "reserved"),
         ("2001:db8::/32", "for documentation only"),
@@ -72,14 +73,13 @@ METADATA: Final[frozenset[Address]] = frozenset(
 )
 _PUBLIC_IPV6: Final = ipaddress.IPv6Network("2000::/3")  # all that was ever given out
 _MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
-# Networks whose addresses carry an IPv4 address, and how far from the right it stands.
+# Networks whose addresses end with an IPv4 address.
 _CARRIERS: Final = tuple(
-    (ipaddress.IPv6Network(network), shift, name)
-    for network, shift, name in (
-        ("::/96", 0, "IPv4-compatible"),
-        ("::ffff:0:0:0/96", 0, "IPv4-translated"),
-        ("64:ff9b::/96", 0, "NAT64"),
-        ("2002::/16", 80, "6to4"),
+    (ipaddress.IPv6Network(network), name)
+    for network, name in (
+        ("::/96", "IPv4-compatible"),
+        ("::ffff:0:0:0/96", "IPv4-translated"),
+        ("64:ff9b::/96", "NAT64"),
     )
 )
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
@@ -141,9 +141,9 @@ def _judge(number: Address, allowed: Networks) -> str:
 
 def _carried(number: ipaddress.IPv6Address) -> str:
     """Of an IPv6 address that is none of the known ones: what it carries, and whether anybody has it."""
-    for network, shift, name in _CARRIERS:
+    for network, name in _CARRIERS:
         if number in network:
-            why = _judge(ipaddress.IPv4Address(int(number) >> shift & 0xFFFFFFFF), ())
+            why = _judge(ipaddress.IPv4Address(int(number) & 0xFFFFFFFF), ())
             return f"{name} for an address that is {why}" if why else ""
     if number not in _PUBLIC_IPV6:
         return "reserved"
