@@ -169,8 +169,8 @@ def test_a_node_that_dies_is_told_counted_and_no_longer_where_anything_is() -> N
         held = [n for n in range(SHARDS) if here.leases.owners[n] == lost.me.id]
         kept = await here.store.count_entities()
         for home in here.homes.values():
-            counts = await counted(home, "workflow_failover_total")
-            assert counts == {("killed",): 0.0, ("replaced",): 0.0, ("silent",): 0.0}
+            before = await counted(home, "workflow_failover_total")
+            assert before == {("killed",): 0.0, ("replaced",): 0.0, ("silent",): 0.0}
         await here.kill("n2")
         await here.settled("n1", "n3")
 
