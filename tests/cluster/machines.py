@@ -402,7 +402,11 @@ class Cluster:
         async with self._asking:
             if self._cx is None or self._cx.is_closed():
                 self._cx = await connect(self.place, application="windlass test")
-            return list(await self._cx.fetch(question, *values))
+            try:
+                return list(await self._cx.fetch(question, *values))
+            except asyncpg.InternalClientError as error:  # it died just as it was asked, and knows no better
+                self._cx.terminate()
+                raise ConnectionError(f"the connection died: {error}") from None
 
     async def leave(self) -> None:
         if self._cx is not None:
