@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple, NewType
 
 RunId = NewType("RunId", str)
@@ -13,6 +14,7 @@ SessionId = NewType("SessionId", str)  # one connection of a worker; a newer one
 
 Kind = Literal["run", "workflow"]
 DEFAULT_NAMESPACE = "default"
+NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")  # how one is spelled, all of it
 
 
 class Key(NamedTuple):

@@ -37,11 +37,6 @@ def holders(right: Right) -> list[Role]:
     return [role for role in reversed(ROLES) if right in RIGHTS[role]]
 
 
-def least(right: Right) -> Role:
-    """The role to ask for."""
-    return min(holders(right), key=lambda role: len(RIGHTS[role]))
-
-
 def within(namespace: str, asked: str) -> bool:
     """Whether a token of that namespace may speak of the one that is asked for."""
     return namespace in (EVERYWHERE, asked)

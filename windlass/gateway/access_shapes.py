@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from windlass.core.names import NAMESPACE
 from windlass.core.roles import Role
 from windlass.gateway.shapes import Shape
 
-Namespace = Annotated[str, Meta(pattern=r"^(\*|[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?)$")]
+Namespace = Annotated[str, Meta(pattern=rf"^(\*|{NAMESPACE.pattern})$")]
 TokenName = Annotated[str, Meta(max_length=100)]
 
 

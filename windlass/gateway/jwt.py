@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ import jwt
 from jwt.algorithms import RSAAlgorithm
 
 from windlass.core.errors import WindlassError
-from windlass.core.names import DEFAULT_NAMESPACE
+from windlass.core.names import DEFAULT_NAMESPACE, NAMESPACE
 from windlass.core.roles import EVERYWHERE, ROLES, Role
 from windlass.gateway.callers import Caller
 
@@ -27,7 +26,6 @@ log = logging.getLogger(__name__)
 
 LEEWAY_S: Final = 30.0  # between the clocks of who signs and who checks
 SECRET_BYTES_MIN: Final = 32
-NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
 
 
 class JwtUnusable(WindlassError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +11,7 @@ from aiohttp import web
 
 from windlass.core import roles
 from windlass.core.buckets import Buckets, Rate
-from windlass.core.names import DEFAULT_NAMESPACE
+from windlass.core.names import DEFAULT_NAMESPACE, NAMESPACE
 from windlass.core.roles import EVERYWHERE, Right
 from windlass.gateway import authority, callers, guard
 from windlass.gateway.answers import Problem
@@ -23,7 +22,6 @@ from windlass.gateway.jwt import JwtRules
 from windlass.gateway.routes import Route
 
 HEADER: Final = "X-Windlass-Namespace"
-NAMESPACE: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 FAILURES: Final = Rate(per_s=0.5, burst=20)  # logins that fail, per address
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 CHECK_S: Final = 0.5  # how often it is looked whether who stays may still be here
