@@ -24,13 +24,14 @@ MAY_IMPORT = {
     "postgres": {"core", "postgres"},  # what the adapters of several ports share
     "journal": {"core", "wire", "journal", "postgres"},
     "leases": {"core", "wire", "leases", "postgres"},
-    "peers": {"core", "wire", "peers"},
+    "sockets": {"wire"},  # WebSockets as pipes
+    "peers": {"core", "wire", "sockets", "peers"},
     "registry": {"core", "journal", "postgres", "registry"},  # its errors are the journal's
     "vault": {"core", "vault"},
     "engine": {"core", "wire", "vault", "engine"} | PORTS,
-    "gateway": {"core", "wire", "vault", "engine", "gateway"} | PORTS,
+    "gateway": {"core", "wire", "sockets", "vault", "engine", "gateway"} | PORTS,
     "outward": {"core", "vault", "registry", "outward", "windlass"},  # calls to the outside world
-    "worker": {"core", "wire", "vault", "outward", "worker"},
+    "worker": {"core", "wire", "sockets", "vault", "outward", "worker"},
     "sdk": {"core", "wire", "sdk"},
     "load": {"core"},  # how busy a process is
     "examples": {"windlass", "sdk"},  # written as a user would write them
@@ -40,10 +41,12 @@ MAY_IMPORT = {
 SEES_EVERYTHING = {
     "__main__",
     "alone",
+    "assignment",
     "cli",
     "config",
     "demo",
     "direct",
+    "fleet_config",
     "listener",
     "local_cluster",
     "load",
@@ -54,6 +57,7 @@ SEES_EVERYTHING = {
     "reach",
     "serve",
     "serve_node",
+    "serve_worker",
     "sim",
     "strategy",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Final
@@ -25,12 +25,23 @@ def load_strategy(text: str, *, folders: Sequence[Path] = HERE) -> Strategy:
     """
     if text in strategies.BUILT_IN:
         return strategies.BUILT_IN[text]
+    found = load_function(text, "(id, shards)", known=strategies.BUILT_IN, folders=folders)
+    return strategies.custom(text, found)
+
+
+def load_function(
+    text: str, takes: str, *, known: Iterable[str], folders: Sequence[Path]
+) -> Callable[..., object]:
+    """The user's function `module:function`. `takes` and `known` are for those who read why there is none.
+
+    Raises Invalid.
+    """
     module, colon, path = text.partition(":")
     parts = path.split(".")
     if not colon or not all(part.isidentifier() for part in [*module.split("."), *parts]):
-        known = ", ".join(strategies.BUILT_IN)
+        others = ", ".join(known)
         raise Invalid(
-            f"there is no strategy {quote(text)}; write {known}, or module:function for one of yours"
+            f"there is no strategy {quote(text)}; write {others}, or module:function for one of yours"
         )
     try:
         found = reduce(getattr, parts, _imported(text, module, folders))
@@ -38,8 +49,8 @@ def load_strategy(text: str, *, folders: Sequence[Path] = HERE) -> Strategy:
         raise Invalid(f"the strategy {text} is not there: {module} has no {path}") from None
     if not callable(found):
         kind = type(found).__name__
-        raise Invalid(f"the strategy {text} is no function (id, shards) but a value of type {kind}")
-    return strategies.custom(text, found)
+        raise Invalid(f"the strategy {text} is no function {takes} but a value of type {kind}")
+    return found
 
 
 def _imported(text: str, module: str, folders: Sequence[Path]) -> object:
