@@ -52,6 +52,9 @@ class End(Follower):
             self.ended.set_result(news[1])
 
 
+Ending = TypeVar("Ending", bound=End)
+
+
 class Engine:
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -82,12 +85,16 @@ class Engine:
 
     async def run(self, workflow: str) -> None:
         """Start a run and wait for its end."""
+        await self.followed(workflow, End)
+
+    async def followed(self, workflow: str, follow: Callable[[Followers, Key], Ending]) -> Ending:
+        """The same; answers who has followed it."""
         key, command = self._next(workflow)
-        with End(self.node.followers, key) as end:
+        with follow(self.node.followers, key) as end:
             await self.node.router.send(key, command, timeout_s=60.0)
-            assert isinstance(end, End)
             ended = await end.ended
         assert ended.status == "succeeded", ended
+        return end
 
     def _next(self, workflow: str) -> tuple[Key, StartRun]:
         now, found = self.node.clock.now(), self._documents[workflow]
@@ -128,10 +135,10 @@ async def engine_on(store: Store, data: Path, config: Config = USUAL) -> AsyncIt
             on_free=node.dispatcher.match,
             capabilities=KINDS,
         ) as worker:
-            node.dispatcher.connect(worker)
+            node.dispatcher.employ(worker)
             await node.ready.wait()
             yield Engine(node)
-            node.dispatcher.disconnect(worker.session, "the benchmark is over")
+            node.dispatcher.dismiss(worker.session, "the benchmark is over")
     finally:
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

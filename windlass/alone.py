@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 
+from windlass.core import task_tokens
+from windlass.core.assign.index import Custom
 from windlass.core.cluster import Load, Member
+from windlass.engine.fleet import no_custom
 from windlass.engine.node import Node, NodeSettings, new_id
 from windlass.engine.post import Post
 from windlass.journal import Store
@@ -17,6 +21,7 @@ from windlass.registry import Registry
 from windlass.registry.memory import MemoryRegistry
 from windlass.registry.sqlite import SqliteRegistry
 from windlass.vault import Keyring
+from windlass.wire import versions
 
 
 def lone_node(
@@ -31,6 +36,8 @@ def lone_node(
     registry: Registry | None = None,
     keyring: Keyring | None = None,
     post: Post | None = None,
+    custom: Callable[[str], Custom] = no_custom,
+    task_key: bytes = b"",
 ) -> Node:
     """Without a registry, one that fits the journal."""
     return Node(
@@ -39,13 +46,20 @@ def lone_node(
         leases=LocalLeases(store, settings.shards, clock=wall),
         registry=registry or registry_of(store),
         peers=lambda host: NoPeers(),
-        member=Member(id=new_id(), name="local", address=address, version=version),
+        member=Member(id=new_id(), name="local", address=address, version=version, level=versions.LEVEL),
         wall=wall,
         chance=chance,
         probe=probe,
         keyring=keyring,
         post=post,
+        custom=custom,
+        task_key=task_key or os.urandom(32),
     )
+
+
+async def task_key(store: Store) -> bytes:
+    """The key that proves to whom a task was given: kept, so that workers outlive a restart of the engine."""
+    return task_tokens.key_of(await store.setting("task_secret", os.urandom(32).hex()))
 
 
 def registry_of(store: Store) -> Registry:

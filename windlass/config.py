@@ -19,6 +19,7 @@ from windlass.core.errors import Fault, Invalid
 from windlass.core.faults import quote
 from windlass.core.roles import Role
 from windlass.core.strategies import BUILT_IN
+from windlass.fleet_config import FleetConfig, fleet_faults
 
 JOURNAL: Final = "windlass.db"
 DATA: Final = Path(".windlass")
@@ -57,7 +58,7 @@ class LockConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Config(LockConfig):
+class Config(LockConfig, FleetConfig):
     """Of `windlass up`: an engine alone, on a file."""
 
     host: str = "127.0.0.1"
@@ -84,7 +85,7 @@ class Config(LockConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConfig(LockConfig):
+class NodeConfig(LockConfig, FleetConfig):
     """Of `windlass node`: one of a cluster, on PostgreSQL. Raises Invalid, with every fault there is."""
 
     database: str = field(repr=False)  # postgresql://…; may hold a password: see `shown_database`
@@ -212,6 +213,7 @@ def _faults(config: NodeConfig) -> Iterator[Fault]:
     yield from _words(config)
     yield from _addresses(config)
     yield from lock_faults(config)
+    yield from fleet_faults(config)
 
 
 def _words(config: NodeConfig) -> Iterator[Fault]:

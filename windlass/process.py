@@ -17,10 +17,13 @@ from typing import Final
 
 import uvloop
 
+from windlass.assignment import Functions
+from windlass.core.assign.policy import STRATEGIES
 from windlass.core.errors import WindlassError
 from windlass.core.log import Bounds
 from windlass.core.names import SessionId, WorkerId
 from windlass.engine.node import Node
+from windlass.fleet_config import FleetConfig
 from windlass.outward import Rule
 from windlass.vault import Keyring, keys
 from windlass.worker.builtin import builtin_worker
@@ -63,10 +66,11 @@ async def employed(
     http_rule: Rule,
 ) -> AsyncIterator[LocalWorker]:
     """The built-in worker, at work for this node."""
+    # Another one each time: what the last one held when its process died is known to be lost.
+    session = SessionId(secrets.token_hex(8))
     async with builtin_worker(
         id=id,
-        # Another one each time: what the last one held when its process died is known to be lost.
-        session=SessionId(secrets.token_hex(8)),
+        session=session,
         slots=slots,
         folders=folders,
         data=data,
@@ -75,6 +79,7 @@ async def employed(
         on_free=node.dispatcher.match,
         capabilities=KINDS | frozenset(capabilities),
         on_printed=node.log,
+        on_progress=lambda task, details: node.dispatcher.progress(task.name, session, details),
         log_bounds=log_bounds,
         resolve=node.secrets.open,
         clock=node.clock.now,
@@ -107,6 +112,14 @@ def folders_of(apps: Sequence[str]) -> list[Path]:
         path = Path(name)
         found[(path if path.is_dir() else path.parent if path.is_file() else Path()).resolve()] = None
     return list(found)
+
+
+def strategies_of(config: FleetConfig, apps: Sequence[str]) -> Functions:
+    """Ways of the user's to choose a worker. The one that is configured has to be there: raises Invalid."""
+    functions = Functions(folders_of(apps))
+    if config.assignment not in STRATEGIES:
+        functions(config.assignment)
+    return functions
 
 
 async def let_end(worker: LocalWorker, grace_s: float) -> None:

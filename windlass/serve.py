@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import Final
 
 from windlass import __version__, reach
-from windlass.alone import lone_node
+from windlass.alone import lone_node, task_key
 from windlass.config import Config
 from windlass.core.log import Bounds
 from windlass.core.names import WorkerId
+from windlass.engine.fleet import FleetSettings
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.surroundings import Settings
+from windlass.fleet_config import fleet_settings, loss_settings
 from windlass.gateway.http import make_app, serve_http
 from windlass.gateway.tls import watched
 from windlass.journal import Store, StoreError
@@ -46,6 +48,7 @@ from windlass.process import (
     one_error,
     run_loop,
     stopped_by_signals,
+    strategies_of,
     url_of,
 )
 from windlass.vault import keys
@@ -86,6 +89,7 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
     began = time.monotonic()
     adopt_orphans()
     stop = asyncio.Event()
+    custom = strategies_of(config, config.app)
     with one_error(), stopped_by_signals(stop):
         async with (
             _journal(config) as store,
@@ -94,7 +98,7 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
         ):
             node = lone_node(
                 store,
-                _settings(config),
+                _settings(config, environ),
                 wall=time.time,
                 chance=random.Random(),
                 address=f"{config.host}:{config.port}",
@@ -102,6 +106,8 @@ async def _serve(config: Config, environ: Mapping[str, str], welcome: Welcome) -
                 probe=Probe(refuse_memory=float("inf")),  # nobody else could take the runs it refused
                 keyring=post.keyring,
                 post=post,
+                custom=custom,
+                task_key=await task_key(store),
             )
             holding = group.create_task(node.serve(), name="node")
             async with _worker(config, environ, node) as worker, _door(config, node) as url:
@@ -156,7 +162,7 @@ async def _check_shards(store: Store, config: Config) -> None:
         )
 
 
-def _settings(config: Config) -> NodeSettings:
+def _settings(config: Config, environ: Mapping[str, str]) -> NodeSettings:
     return NodeSettings(
         shards=config.shards,
         retention_s=config.retention_s,
@@ -168,7 +174,9 @@ def _settings(config: Config) -> NodeSettings:
             live_max=max(1, config.live_max // config.shards),
             snapshot_every=config.snapshot_every,
             delete_on_snapshot=config.delete_on_snapshot,
+            **loss_settings(config),
         ),
+        fleet=FleetSettings(**fleet_settings(config, environ)),
     )
 
 

@@ -27,15 +27,18 @@ from typing import Final
 from aiohttp import web
 
 from windlass import __version__, reach
+from windlass.assignment import Functions
 from windlass.config import NodeConfig, join_address
-from windlass.core import strategies
+from windlass.core import strategies, task_tokens
 from windlass.core.cluster import ENGINE, GATEWAY, Member
 from windlass.core.log import Bounds
 from windlass.core.names import WorkerId
 from windlass.core.strategies import Strategy
+from windlass.engine.fleet import FleetSettings
 from windlass.engine.membership import ClusterSettings
 from windlass.engine.node import Node, NodeSettings, new_id
 from windlass.engine.surroundings import Settings
+from windlass.fleet_config import fleet_settings, loss_settings
 from windlass.gateway.connections import Book
 from windlass.gateway.http import GATEWAY as GATE
 from windlass.gateway.http import SHUTDOWN_S, Gateway, listen, make_app, serve_on
@@ -66,6 +69,7 @@ from windlass.process import (
     one_error,
     run_loop,
     stopped_by_signals,
+    strategies_of,
     url_of,
 )
 from windlass.registry.postgres import PostgresRegistry
@@ -115,6 +119,7 @@ async def _serve(config: NodeConfig, environ: Mapping[str, str], welcome: Welcom
     stop = asyncio.Event()
     strategy = load_strategy(config.strategy, folders=folders_of(config.app))
     strategies.fit(strategy, config.shards)
+    custom = strategies_of(config, config.app)
     place = Place(config.database, config.schema)
     tls, trust = server_tls(config), client_tls(config)
     keyring = keyring_of(config.secrets_key_file, environ)
@@ -134,7 +139,9 @@ async def _serve(config: NodeConfig, environ: Mapping[str, str], welcome: Welcom
             stack.push_async_callback(registry.close)
             post = await stack.enter_async_context(WebhookPost(keyring, reach.for_webhooks(config)))
             token = NodeToken(registry, config.called(address))
-            node, accept = _node(config, strategy, store, leases, registry, address, trust, post, token)
+            node, accept = _node(
+                config, environ, strategy, custom, store, leases, registry, address, trust, post, token
+            )
             async with asyncio.TaskGroup() as group:
                 holding = group.create_task(node.serve(), name="node")
                 showing = group.create_task(token.serve(), name="token") if config.login else None
@@ -330,7 +337,9 @@ async def _check_strategy(store: PostgresStore, config: NodeConfig, strategy: St
 
 def _node(
     config: NodeConfig,
+    environ: Mapping[str, str],
     strategy: Strategy,
+    custom: Functions,
     store: PostgresStore,
     leases: PostgresLeases,
     registry: PostgresRegistry,
@@ -370,7 +379,7 @@ def _node(
     )
     node = Node(
         store,
-        _settings(config, strategy),
+        _settings(config, strategy, environ),
         leases=leases,
         registry=registry,
         peers=peers,
@@ -381,11 +390,13 @@ def _node(
         probe=probe,
         keyring=post.keyring,
         post=post,
+        custom=custom,
+        task_key=task_tokens.key_of(leases.secret),
     )
     return node, links[0].accept
 
 
-def _settings(config: NodeConfig, strategy: Strategy) -> NodeSettings:
+def _settings(config: NodeConfig, strategy: Strategy, environ: Mapping[str, str]) -> NodeSettings:
     return NodeSettings(
         shards=config.shards,
         shard_of=strategy.of,
@@ -405,7 +416,9 @@ def _settings(config: NodeConfig, strategy: Strategy) -> NodeSettings:
             live_max=max(1, config.live_max // config.shards),
             snapshot_every=config.snapshot_every,
             delete_on_snapshot=config.delete_on_snapshot,
+            **loss_settings(config),
         ),
+        fleet=FleetSettings(**fleet_settings(config, environ)),
     )
 
 

@@ -265,7 +265,7 @@ def test_a_shell_completes_commands_options_files_and_ids(server: Client) -> Non
     apply(server, "complete-me")
     server.start("complete-me", run_id="complete-run")
     env = {"WINDLASS_URL": server.url}
-    assert set(complete("re", env=env)) == {"resume", "retry-stuck", "restore"}
+    assert set(complete("re", env=env)) == {"release", "resume", "retry-stuck", "restore"}
     assert "--label" in complete("runs", "--la", env=env)
     assert complete("apply", "x", env=env) == {"x": "file"}
     assert "complete-me" in complete("delete", "comp", env=env)

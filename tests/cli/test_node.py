@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.cli import main, settings
+from windlass.cli.fleet_settings import SEED_SETTINGS
 from windlass.cli.node import Welcome
 from windlass.config import Config, NodeConfig, is_loopback, split_address, without_password
+from windlass.core.assign.policy import STRATEGIES
 from windlass.core.errors import Invalid, Refused
 from windlass.core.strategies import BUILT_IN
 
@@ -77,7 +79,8 @@ def start(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 
 
 def _variables() -> set[str]:
-    named = {name for setting in (*settings.SETTINGS, *settings.PARTS) for name in setting.variables}
+    every = (*settings.SETTINGS, *settings.PARTS, *SEED_SETTINGS)
+    named = {name for setting in every for name in setting.variables}
     return {*named, *settings.SEED_NODES, "WINDLASS_CONFIG"}
 
 
@@ -134,6 +137,22 @@ EVERYTHING: dict[str, tuple[object, object]] = {
     "overload-memory": ("80%", 0.8),
     "refuse-memory": ("90%", 0.9),
     "grace": ("1m", 60.0),
+    "assignment": ("mine:choose", "mine:choose"),
+    "assignment-load": ("seed", "seed"),
+    "active-weight": (0.5, 0.5),
+    "cpu-weight": (0, 0.0),
+    "memory-weight": (2.5, 2.5),
+    "fit": ("most", "most"),
+    "worker-heartbeat": ("5s", 5.0),
+    "worker-silent": ("20s", 20.0),
+    "worker-gone": ("1m", 60.0),
+    "hold-timeout": ("2m", 120.0),
+    "losses-max": (7, 7),
+    "deaths-max": (2, 2),
+    "no-failover": (True, True),
+    "workers-max": (50, 50),
+    "age": ("10s", 10.0),
+    "host-group": ("rack-7", "rack-7"),
     "login": (True, True),
     "insecure": (True, True),
     "jwt-key-file": (__file__, Path(__file__)),
@@ -231,6 +250,17 @@ def test_what_up_and_node_have_in_common_has_the_same_defaults() -> None:
         ({"PEKKO_SHARDING_SHARDS": "30"}, {"shards": 30}),
         ({"PEKKO_WORKFLOW_SNAPSHOT_EVERY": "50"}, {"snapshot_every": 50}),
         ({"PEKKO_PORT": ""}, {"port": 8080}),
+        ({"ASSIGNMENT_STRATEGY": "load-balanced"}, {"assignment": "load-balanced"}),
+        ({"HEARTBEAT_INTERVAL": "30000"}, {"worker_heartbeat_s": 30.0}),
+        ({"LOCK_TIMEOUT": "120500"}, {"hold_timeout_s": 120.5}),
+        ({"FAILURE_DETECTION_TIMEOUT": "60000"}, {"worker_silent_s": 60.0}),
+        ({"MAX_RETRIES": "5"}, {"losses_max": 5}),
+        ({"ENABLE_FAILOVER": "false"}, {"no_failover": True}),
+        ({"ENABLE_FAILOVER": "true"}, {"no_failover": False}),
+        ({"CPU_WEIGHT": "0.2", "WORKFLOW_WEIGHT": "0.7"}, {"cpu_weight": 0.2, "active_weight": 0.7}),
+        ({"MEMORY_WEIGHT": "0"}, {"memory_weight": 0.0}),
+        ({"SUPPORTED_EXECUTORS": "a, b"}, {"capabilities": ("a", "b")}),
+        ({"HEARTBEAT_INTERVAL": "30000", "WINDLASS_WORKER_HEARTBEAT": "7s"}, {"worker_heartbeat_s": 7.0}),
     ],
 )
 def test_variables_of_other_systems_are_understood(
@@ -507,8 +537,10 @@ def test_the_documentation_explains_every_setting(setting: str) -> None:
 
 
 def test_the_documentation_names_every_variable_of_other_systems_and_every_strategy() -> None:
-    also = {name for setting in (*settings.SETTINGS, *settings.PARTS) for name in setting.also}
-    missing = [word for word in (*also, *settings.SEED_NODES, *BUILT_IN) if f"`{word}`" not in DOCUMENTATION]
+    every = (*settings.SETTINGS, *settings.PARTS, *SEED_SETTINGS)
+    also = {name for setting in every for name in setting.also} | {setting.name for setting in SEED_SETTINGS}
+    words = (*also, *settings.SEED_NODES, *BUILT_IN, *STRATEGIES)
+    missing = [word for word in words if f"`{word}`" not in DOCUMENTATION]
     assert not missing
 
 

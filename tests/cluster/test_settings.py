@@ -17,7 +17,7 @@ DATABASE = "postgresql://windlass@127.0.0.1/windlass"
 
 def test_by_default_a_node_does_what_the_older_system_did() -> None:
     config = NodeConfig(database=DATABASE)
-    given = serve_node._settings(config, HASH)
+    given = serve_node._settings(config, HASH, {})
     assert (given.shards, given.shard.idle_s, config.roles) == (100, 30 * 60.0, ("engine", "gateway"))
     cluster = given.cluster
     assert (cluster.threshold, cluster.at_once, cluster.check_s) == (3, 5, 10.0)
@@ -40,8 +40,17 @@ def test_shards_strategy_role_passivation_and_limits_reach_the_parts_they_are_fo
         rebalance_check_s=30.0,
         log_lines=11,
         cluster="night",
+        assignment="weighted",
+        worker_heartbeat_s=5.0,
+        hold_timeout_s=60.0,
+        losses_max=4,
+        deaths_max=2,
+        no_failover=True,
+        workers_max=9,
+        age_s=7.0,
+        host_group="rack",
     )
-    given = serve_node._settings(config, BY_TYPE)
+    given = serve_node._settings(config, BY_TYPE, {})
     assert (given.shards, given.cluster_name, given.retention_s) == (30, "night", 5.0)
     assert given.shard_of("ml-training:x", 30) == 1
     assert given.run_prefix("ml-training:x") == "ml-training:"
@@ -51,6 +60,10 @@ def test_shards_strategy_role_passivation_and_limits_reach_the_parts_they_are_fo
     cluster = given.cluster
     assert (cluster.threshold, cluster.at_once, cluster.check_s) == (4, 2, 30.0)
     assert given.logs.lines == 11
+    fleet = given.fleet
+    assert (fleet.policy.strategy, fleet.rules.silent_s, fleet.hold_s) == ("weighted", 15.0, 60.0)
+    assert (fleet.workers_max, fleet.age_s, fleet.host_group) == (9, 7.0, "rack")
+    assert (shard.failover, shard.losses_max, shard.deaths_max) == (False, 4, 2)
     # And each of them can be said on the command line, in the environment and in a file.
     names = {setting.name for setting in cli_settings.SETTINGS}
     assert names >= {

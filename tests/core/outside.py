@@ -6,12 +6,14 @@ import random
 from dataclasses import dataclass, field
 
 from windlass.core import run as core
+from windlass.core.assign.placed import Placed, Ranked
 from windlass.core.commands import (
     CancelRun,
     FinishStep,
     GrantStep,
     LoseStep,
     PauseRun,
+    ReleaseStep,
     ResumeRun,
     RunCommand,
     StartRun,
@@ -34,19 +36,29 @@ def start(at: float = 0.0, **more: object) -> StartRun:
     return StartRun(**fields)  # type: ignore[arg-type]  # the tests give fields by name
 
 
-def finish(step: str, attempt: int = 1, outcome: Outcome | None = None, at: float = 1.0) -> FinishStep:
-    return FinishStep(
-        step=StepId(step),
-        attempt=Attempt(attempt),
-        outcome=outcome or Success(),
-        worker=ME,
-        started_at=at,
-        at=at,
-    )
+def finish(
+    step: str, attempt: int = 1, outcome: Outcome | None = None, at: float = 1.0, **more: object
+) -> FinishStep:
+    fields = {
+        "step": step,
+        "attempt": attempt,
+        "outcome": outcome or Success(),
+        "worker": ME,
+        "started_at": at,
+        "at": at,
+        **more,
+    }
+    return FinishStep(**fields)  # type: ignore[arg-type]  # the tests give fields by name
 
 
-def grant(step: str, attempt: int = 1, at: float = 1.0) -> GrantStep:
-    return GrantStep(step=StepId(step), attempt=Attempt(attempt), worker=ME, session=SESSION, at=at)
+def grant(step: str, attempt: int = 1, at: float = 1.0, **more: object) -> GrantStep:
+    fields = {"step": step, "attempt": attempt, "worker": ME, "session": SESSION, "at": at, **more}
+    return GrantStep(**fields)  # type: ignore[arg-type]  # the tests give fields by name
+
+
+def lose(step: str, attempt: int = 1, at: float = 2.0, **more: object) -> LoseStep:
+    fields = {"step": step, "attempt": attempt, "reason": "it is gone", "at": at, **more}
+    return LoseStep(**fields)  # type: ignore[arg-type]  # the tests give fields by name
 
 
 def failed(kind: str = "ValueError", *bases: str, retryable: bool = True) -> Failure:
@@ -143,18 +155,28 @@ def any_command(chance: random.Random, run: Run, at: float) -> RunCommand:
         i = chance.choice(out)
         step, attempt = run.definition.steps[i].id, run.steps[i].attempt
     match chance.choices(
-        ["finish", "fail", "grant", "lose", "wake", "pause", "resume", "cancel"],
-        [10, 4, 6, 2, 6, 1, 2, 0.1],
+        ["finish", "fail", "grant", "lose", "wake", "pause", "resume", "cancel", "release"],
+        [10, 4, 6, 4, 6, 1, 2, 0.1, 4],
     )[0]:
         case "finish":
             patch = {chance.choice("xyz"): chance.randint(0, 9)} if chance.random() < 0.3 else {}
             return finish(step, attempt, Success(chance.randint(0, 99), patch), at)
         case "fail":
-            return finish(step, attempt, failed(retryable=chance.random() < 0.8), at)
+            outcome = failed(retryable=chance.random() < 0.8)
+            return finish(
+                step, attempt, outcome, at, placed=any_placed(chance), progress=chance.choice([None, 7])
+            )
         case "grant":
-            return grant(step, attempt, at)
+            more = {"node": chance.choice(["", "n1"]), "survives": chance.random() < 0.5}
+            return grant(step, attempt, at, placed=any_placed(chance), **more)
         case "lose":
-            return LoseStep(step=step, attempt=attempt, reason="gone", at=at)
+            return any_loss(chance, step, attempt, at)
+        case "release":
+            parked = [
+                s.id for s, now in zip(run.definition.steps, run.steps, strict=True) if now.phase == "parked"
+            ]
+            step = chance.choice(parked) if parked and chance.random() < 0.8 else step
+            return ReleaseStep(id=chance.choice(["again", str(chance.random())]), step=step, at=at)
         case "pause":
             return PauseRun(id=str(chance.random()), at=at)
         case "resume":
@@ -163,6 +185,26 @@ def any_command(chance: random.Random, run: Run, at: float) -> RunCommand:
             return CancelRun(id=str(chance.random()), at=at)
         case _:
             return Wake(at=at)
+
+
+def any_loss(chance: random.Random, step: StepId, attempt: Attempt, at: float) -> LoseStep:
+    return lose(
+        step,
+        attempt,
+        at,
+        witnessed=chance.random() < 0.5,
+        worker=chance.choice(["", "w2"]),
+        progress=chance.choice([None, {"rows": attempt}]),
+        failover=chance.random() < 0.8,
+        losses_max=chance.choice([0, 0, 1, 2]),
+        deaths_max=chance.choice([0, 1, 2, 3]),
+    )
+
+
+def any_placed(chance: random.Random) -> Placed | None:
+    if chance.random() < 0.5:
+        return None
+    return Placed("locality", (0, 0.5, "w1"), 2, (Ranked("w1", (0, 0.5, "w1")), Ranked("w2", (1, 0.0, "w2"))))
 
 
 def try_play(outside: Outside, command: RunCommand) -> list[RunEvent] | None:

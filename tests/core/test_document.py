@@ -6,10 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core import document
+from windlass.core import document, kinds
+from windlass.core.assign import filters
+from windlass.core.assign.policy import Assign
+from windlass.core.cluster import NodeId
 from windlass.core.definition import Definition, Retry
 from windlass.core.errors import Invalid
 from windlass.core.faults import FAULTS_MAX
+from windlass.core.fleet import Facts, known
+from windlass.core.names import SessionId, WorkerId
+from windlass.core.needs import needs
 from windlass.core.plain import DOCUMENT_BYTES_MAX
 
 NIGHTLY: dict[str, Any] = {  # Any: a document as users write it
@@ -97,6 +103,50 @@ def test_what_is_unsaid_has_its_usual_value() -> None:
 def test_retry_without_attempts_tries_again() -> None:
     (step,) = document.read(one_step(retry={"backoff": "2m"})).steps
     assert step.retry == Retry(attempts=3, backoff_s=120, max_s=120)
+
+
+@pytest.mark.parametrize(
+    ("given", "assign"),
+    [
+        ("round-robin", Assign("round-robin")),
+        ("placing.racks:by_rack", Assign("placing.racks:by_rack")),
+        ({"strategy": "weighted"}, Assign("weighted")),
+        ({"affinity": "customers"}, Assign("affinity", "customers")),
+        ({"strategy": "adaptive", "affinity": "customers"}, Assign("adaptive", "customers")),
+    ],
+)
+def test_a_workflow_and_a_step_say_how_workers_are_chosen(given: object, assign: Assign) -> None:
+    definition = document.read({**one_step(assign=given), "assign": given})
+    assert definition.assign == definition.steps[0].assign == assign
+
+
+def test_a_python_step_says_how_long_it_may_be_silent() -> None:
+    (step,) = document.read(
+        one_step(kind="python", heartbeat_timeout="2m", **{"with": {"call": "a:b"}})
+    ).steps
+    assert step.heartbeat_timeout_s == 120.0
+
+
+def test_an_executor_and_its_capabilities_are_what_a_worker_has_to_offer() -> None:
+    given = {"executor": "calendar", "requiredCapabilities": ["eu", "gpu"], "requires": "gpu"}
+    (step,) = document.read(one_step(**given)).steps
+    assert step.requires == ("gpu", "eu", "calendar")
+
+
+@pytest.mark.accepts("S1.11")
+def test_a_worker_fits_a_step_if_it_offers_its_executor_and_all_required_capabilities() -> None:
+    def unfit(*executors: str) -> str:
+        facts = Facts(
+            id=WorkerId("w"), session=SessionId("s"), slots=1, capabilities=(*kinds.KINDS, *executors)
+        )
+        return filters.unfit(known(facts, NodeId("n")), needs(step), "default")
+
+    both = ["calendar.create", "calendar.list"]
+    (step,) = document.read(one_step(executor="calendar.create", requiredCapabilities=both)).steps
+    assert unfit("calendar.create", "calendar.list", "mail.send") == ""
+    assert unfit("calendar.create", "mail.send") == "lacks calendar.list"
+    (step,) = document.read(one_step(executor="calendar.create")).steps
+    assert unfit("mail.send") == "lacks calendar.create"
 
 
 @pytest.mark.parametrize(
@@ -208,9 +258,9 @@ def test_what_is_missing_from_an_absent_with_is_missing_from_the_step() -> None:
         (
             {"kind": "pyton"},
             "/kind",
-            "expected one of python, http, shell, wait, noop, found the text 'pyton'; ",
+            "expected one of python, http, shell, code, wait, noop, found the text 'pyton'; ",
         ),
-        ({"kind": None}, "/kind", "expected one of python, http, shell, wait, noop, found null"),
+        ({"kind": None}, "/kind", "expected one of python, http, shell, code, wait, noop, found null"),
         ({"with": 3}, "/with", "expected an object, found the number 3"),
         ({"needs": 3}, "/needs", "expected the id of a step, found the number 3"),
         ({"needs": ["a", 3]}, "/needs/1", "expected the id of a step, found the number 3; put it in quotes"),
@@ -252,6 +302,43 @@ def test_what_is_missing_from_an_absent_with_is_missing_from_the_step() -> None:
         ({"on_failure": {"fallback": "b"}}, "/on_failure/fallback", "no step is named `b`"),
         ({"on_failure": {"fallback": "a"}}, "/on_failure/fallback", "`a` is its own fallback"),
         ({"on_lost": "skip"}, "/on_lost", "expected one of retry, fail, found the text 'skip'"),
+        (
+            {"heartbeat_timeout": "30s"},
+            "/heartbeat_timeout",
+            "only steps of kind python can tell that they are alive, not noop; leave it out",
+        ),
+        (
+            {"kind": "python", "with": {"call": "a:b"}, "heartbeat_timeout": 0},
+            "/heartbeat_timeout",
+            "no step can be that quick; write e.g. heartbeat_timeout: 30s",
+        ),
+        (
+            {"kind": "python", "with": {"call": "a:b"}, "heartbeat_timeout": "often"},
+            "/heartbeat_timeout",
+            "'often' is no duration",
+        ),
+        (
+            {"assign": "round-robbin"},
+            "/assign",
+            "expected one of round-robin, load-balanced, affinity, capability, locality, weighted, random, "
+            "adaptive, found the text 'round-robbin'; did you mean `round-robin`?",
+        ),
+        ({"assign": "a b:c"}, "/assign", "expected one of round-robin"),
+        ({"assign": 3}, "/assign", "expected one of round-robin"),
+        ({"assign": {}}, "/assign", "`strategy` is missing; write e.g. assign:"),
+        ({"assign": {"strategy": "best"}}, "/assign/strategy", "expected one of round-robin"),
+        (
+            {"assign": {"affinity": 1}},
+            "/assign/affinity",
+            "expected text such as customers, found the number",
+        ),
+        ({"assign": {"stratgy": "x"}}, "/assign/stratgy", "unknown key `stratgy`; did you mean `strategy`?"),
+        ({"executor": ["x"]}, "/executor", "expected the name of an executor, found"),
+        (
+            {"requiredCapabilities": [1]},
+            "/requiredCapabilities/0",
+            "expected the name of a capability, found the number 1; put it in quotes",
+        ),
         ({"need": []}, "/need", "unknown key `need`; did you mean `needs`?"),
         ({"xyzzy": []}, "/xyzzy", "unknown key `xyzzy`; known here: id, kind, with, needs,"),
         ({"id": "b"}, "/id", "this step is named `a` by its key; leave `id` out"),
@@ -277,7 +364,7 @@ def test_each_key_of_a_step_says_what_it_wants(step: dict[str, Any], pointer: st
         (
             {"id": "w", "steps": {"a": {}}},
             "/steps/a",
-            "`kind` is missing; write one of python, http, shell, wait",
+            "`kind` is missing; write one of python, http, shell, code, wait",
         ),
         ({"id": "w", "steps": {"a b": {"kind": "noop"}}}, "/steps/a b", "'a b' cannot be an id; use letters"),
         ({"id": "w", "steps": {"": {"kind": "noop"}}}, "/steps/", "'' cannot be an id; use letters"),
@@ -309,6 +396,7 @@ def test_each_key_of_a_step_says_what_it_wants(step: dict[str, Any], pointer: st
         ({**one_step(), "id": "a" * 201}, "/id", "this id has 201 characters; use at most 200"),
         ({**one_step(), "name": []}, "/name", "expected text, found an empty list"),
         ({**one_step(), "deadline": "never"}, "/deadline", "'never' is no duration"),
+        ({**one_step(), "assign": "never"}, "/assign", "expected one of round-robin, load-balanced"),
         (
             {**one_step(), "max_parallel": 0},
             "/max_parallel",
@@ -503,8 +591,9 @@ json_values = st.recursive(
     max_leaves=20,
 )
 KEYS = """
-    id name steps deadline max_parallel
+    id name steps deadline max_parallel assign strategy affinity
     kind with needs retry timeout labels requires priority on_failure on_lost fallback
+    heartbeat_timeout executor requiredCapabilities
     attempts backoff max factor not_on
     call args url method headers body json argv command env for until value
     a b c

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from tests.core.outside import ME, finish, grant, start
-from windlass.core import document, explain
+from tests.core.outside import ME, failed, finish, grant, lose, start
+from windlass.core import document, explain, wording
 from windlass.core.commands import CancelRun, PauseRun, RunCommand
 from windlass.core.explain import Explanation, Outside, TaskSeen, WorkerSeen
 from windlass.core.names import StepId
@@ -41,16 +42,17 @@ def test_a_capability_that_nobody_offers_is_named_with_the_command_that_brings_i
     told_of = told(played(CRUNCH), IDLE)
     assert told_of.sentence == (
         "Step crunch waits for a worker that offers gpu: none of the 1 connected workers does; "
-        "start one with `windlass up --capability gpu`."
+        "start one with `windlass worker --capabilities gpu` (or `windlass up --capability gpu`)."
     )
     (reason,) = told_of.reasons
     assert (reason.kind, reason.step, reason.requires) == ("capability", "crunch", ("gpu",))
-    assert (reason.since, reason.next) == (NOON, "windlass up --capability gpu")
+    assert (reason.since, reason.next) == (NOON, "windlass worker --capabilities gpu")
 
 
 def test_without_any_worker_nothing_runs() -> None:
     assert told(played({"a": {"kind": "shell", "with": {"command": "x"}}})).sentence == (
-        "Step a waits for a worker that offers shell: no worker is connected; start one with `windlass up`."
+        "Step a waits for a worker that offers shell: no worker is connected; "
+        "start one with `windlass worker` (or `windlass up`)."
     )
 
 
@@ -74,6 +76,92 @@ def test_a_step_that_a_worker_just_took_is_no_riddle() -> None:
     for told_of in (told(run, BUSY, a=TaskSeen(held=True, worker="w1")), told(run, IDLE)):
         assert kinds(told_of) == ["running"]
         assert "is being handed to" in told_of.sentence
+
+
+def test_code_waits_for_a_worker_that_runs_its_language() -> None:
+    run = played({"a": {"kind": "code", "with": {"language": "go", "code": "x"}}})
+    told_of = told(run, WorkerSeen("w1", frozenset({"code", "code/python"}), free=1))
+    assert "a worker that offers code/golang:" in told_of.sentence
+    assert "connect a code runner" in told_of.sentence and told_of.reasons[0].next is None
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ({"halt": "paused"}, "is paused"),
+        ({"halt": "draining"}, "is draining"),
+        ({"healthy": False}, "does not answer"),
+        ({"namespace_ok": False}, "is not for this namespace"),
+        ({"namespace_ok": False, "halt": "paused", "free": 0}, "is not for this namespace"),
+        ({"degraded": True}, "failed so often that it gets only a task now and then"),
+    ],
+)
+def test_a_worker_that_has_all_it_takes_and_may_not_have_it_says_why(why: dict[str, Any], said: str) -> None:
+    told_of = told(played({"a": {"kind": "noop"}}), structs.replace(IDLE, **why))
+    assert told_of.sentence == (
+        f"Step a waits for a worker: worker w1, the only one that can run it, {said}; see `windlass workers`."
+    )
+    (reason,) = told_of.reasons
+    assert (reason.kind, reason.worker, reason.next) == ("worker", "w1", "windlass workers")
+
+
+def test_several_workers_that_may_not_have_it_are_counted_by_what_keeps_them() -> None:
+    workers = (
+        structs.replace(IDLE, id="w1", halt="paused"),
+        structs.replace(IDLE, id="w2", healthy=False),
+        structs.replace(IDLE, id="w3", healthy=False),
+        structs.replace(IDLE, id="w4", degraded=True),
+        WorkerSeen("w5", frozenset({"gpu"}), free=1),
+    )
+    assert told(played({"a": {"kind": "noop"}}), *workers).sentence == (
+        "Step a waits for a worker: of the 4 workers that can run it, 1 is paused, 2 do not answer and "
+        "1 failed so often that it gets only a task now and then; see `windlass workers`."
+    )
+
+
+def test_the_busy_are_told_of_before_those_that_may_not_have_it() -> None:
+    told_of = told(played({"a": {"kind": "noop"}}), BUSY, structs.replace(IDLE, id="w2", halt="draining"))
+    assert told_of.sentence == (
+        "Step a waits for a free slot: the worker that can run it is busy with 8 tasks; "
+        "besides, 1 is draining."
+    )
+    assert kinds(told_of) == ["slots"]
+
+
+def test_a_well_worker_with_a_slot_outweighs_all_that_are_not() -> None:
+    assert kinds(told(played({"a": {"kind": "noop"}}), BUSY, structs.replace(IDLE, healthy=False), IDLE)) == [
+        "running"
+    ]
+
+
+def test_a_parked_step_says_why_and_how_to_release_it() -> None:
+    steps = {"a": {"kind": "noop"}, "b": {"kind": "noop"}, "c": {"kind": "noop", "needs": ["a"]}}
+    died = [lose("a", n, NOON + n, witnessed=True, worker="w7", reason="exit 9") for n in (1, 2, 3)]
+    told_of = told(played(steps, *died), IDLE)
+    assert told_of.sentence == (
+        "Step a is parked since 12:00 UTC: its worker died with it 3 times, the last time: exit 9; "
+        "release it with `windlass release RUN a` (besides: 1 running, 1 waiting for other steps)."
+    )
+    reason = told_of.reasons[0]
+    assert (reason.kind, reason.step, reason.next) == ("parked", "a", "windlass release RUN a")
+    assert (reason.since, reason.worker, reason.attempt) == (NOON + 3, "w7", 4)
+    assert reason.evidence[0] == "Worker w7 died at 2026-01-01 12:00:01 UTC with attempt 1: exit 9"
+
+
+def test_without_failover_a_lost_attempt_says_that_this_is_why_it_waits() -> None:
+    run = played({"a": {"kind": "noop"}}, lose("a", 1, NOON + 1, failover=False, reason="w1 is gone"))
+    assert "failover is off, and its attempt was lost: w1 is gone; release it" in told(run, IDLE).sentence
+
+
+def test_a_parked_step_of_a_run_that_is_failing_holds_nothing_up() -> None:
+    steps = {"a": {"kind": "noop"}, "b": {"kind": "noop"}, "c": {"kind": "noop"}}
+    run = played(
+        steps,
+        lose("a", 1, NOON + 1, failover=False),
+        grant("c", at=NOON + 1),
+        finish("b", 1, failed(), NOON + 2),
+    )
+    assert kinds(told(run, IDLE)) == ["running"]
 
 
 def test_a_retry_says_why_when_and_how_often() -> None:
@@ -204,4 +292,4 @@ def test_an_error_of_many_lines_stays_one_short_line() -> None:
     ],
 )
 def test_a_span_is_told_as_people_say_it(seconds: float, text: str) -> None:
-    assert explain.span(seconds) == text
+    assert wording.span(seconds) == text

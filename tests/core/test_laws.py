@@ -14,23 +14,37 @@ from hypothesis import strategies as st
 from tests.core.outside import Outside, any_command, any_definition, finish, start, try_play
 from windlass.core import run as core
 from windlass.core.commands import (
+    CancelRun,
     DefineWorkflow,
     DeleteWorkflow,
     FinishStep,
     GrantStep,
     LoseStep,
+    ReleaseStep,
     ResumeRun,
     RunCommand,
     Wake,
 )
 from windlass.core.definition import Definition
 from windlass.core.errors import Refused
-from windlass.core.events import RunEvent, StepQueued, WaitStarted
+from windlass.core.events import (
+    AttemptFailed,
+    AttemptLost,
+    RunEvent,
+    StepFailed,
+    StepGranted,
+    StepParked,
+    StepQueued,
+    StepReleased,
+    StepSucceeded,
+    WaitStarted,
+)
+from windlass.core.names import StepId
 from windlass.core.run_state import OPEN, Run, apply, image, restore
 from windlass.core.workflow import Workflow
 from windlass.core.workflow import apply as apply_workflow
 from windlass.core.workflow import perform as perform_workflow
-from windlass.wire import codec
+from windlass.wire import codec, versions
 
 seeds = st.integers(min_value=0, max_value=2**32)
 
@@ -66,21 +80,19 @@ def state(run: Run) -> tuple[object, ...]:
 @given(seeds)
 def test_folding_the_journal_gives_the_live_state(seed: int) -> None:
     for outside, _, _ in stories(seed):
-        kept = [codec.encode_event(event) for event in outside.events]
-        read = [
-            codec.decode_event(codec.name(e), 1, body) for e, body in zip(outside.events, kept, strict=True)
-        ]
+        kept = [(codec.name(event), *codec.write_event(event, versions.LEVEL)) for event in outside.events]
+        read = [codec.decode_event(*fact) for fact in kept]
         assert state(fold(outside.run.definition, read)) == state(outside.run)  # type: ignore[arg-type]  # run events
 
 
 @given(seeds, st.integers(min_value=1, max_value=59))
 def test_a_snapshot_and_the_events_after_it_give_the_live_state(seed: int, cut: int) -> None:
-    body, seen = b"", 0
+    kept, seen = (1, b""), 0
     for n, (outside, _, _) in enumerate(stories(seed)):
         if n == cut:
-            body, seen = codec.encode_image(image(outside.run)), len(outside.events)
+            kept, seen = codec.write_image(image(outside.run), versions.LEVEL), len(outside.events)
         if n >= cut:
-            run = restore(outside.run.definition, codec.decode_run(1, body))
+            run = restore(outside.run.definition, codec.decode_run(*kept))
             for event in outside.events[seen:]:
                 apply(run, event)
             assert state(run) == state(outside.run)
@@ -190,7 +202,36 @@ def test_no_more_steps_are_in_progress_than_max_parallel_allows(seed: int) -> No
 
 
 @given(seeds)
-def test_every_run_ends_once_the_outside_does_its_part(seed: int) -> None:
+def test_a_parked_step_is_out_with_nobody_and_stays_until_it_is_released_or_out_of_time(seed: int) -> None:
+    for outside, _, events in stories(seed):
+        run, parked = outside.run, set[StepId]()
+        for event in outside.events:
+            if isinstance(event, StepParked):
+                parked.add(event.step)
+            elif isinstance(event, StepReleased | StepFailed):
+                parked.discard(event.step)
+            elif isinstance(event, StepQueued | StepGranted | StepSucceeded | AttemptFailed | AttemptLost):
+                assert event.step not in parked
+        if run.ended is None:
+            assert parked == phases(run, "parked")
+            assert all(state_.losses.parked for state_ in run.steps if state_.phase == "parked")
+        if events is not None and run.failing and run.ended is None:
+            assert run.counts["running"], "what is parked does not keep a failing run open"
+
+
+def phases(run: Run, phase: str) -> set[StepId]:
+    return {s.id for s, state_ in zip(run.definition.steps, run.steps, strict=True) if state_.phase == phase}
+
+
+@given(seeds)
+def test_a_run_that_has_only_parked_steps_may_sleep(seed: int) -> None:
+    for outside, _, _ in stories(seed):
+        out = phases(outside.run, "queued") | phases(outside.run, "running")
+        assert core.may_sleep(outside.run) == (not out)
+
+
+@given(seeds)
+def test_every_run_ends_once_the_outside_does_its_part_and_what_is_parked_is_released(seed: int) -> None:
     told = [(outside, command.at) for outside, command, _ in stories(seed)]
     outside, at = told[-1][0], max(at for _, at in told)
     run = outside.run
@@ -203,7 +244,28 @@ def test_every_run_ends_once_the_outside_does_its_part(seed: int) -> None:
         for i, state_ in enumerate(run.steps):
             if state_.phase in ("queued", "running"):
                 outside.play(finish(run.definition.steps[i].id, state_.attempt, at=at + n))
+            elif state_.phase == "parked":
+                outside.play(ReleaseStep(id=f"go on {n} {i}", step=run.definition.steps[i].id, at=at))
     raise AssertionError(f"the run did not end: {run.counts}")
+
+
+@given(seeds)
+def test_every_run_can_be_cancelled_whatever_is_parked(seed: int) -> None:
+    *_, (outside, command, _) = stories(seed)
+    if outside.run.ended is None:
+        outside.play(CancelRun(id="enough", at=command.at))
+    assert outside.run.ended is not None
+    assert not any(step.phase in OPEN for step in outside.run.steps)
+
+
+def test_the_stories_tell_of_parked_and_released_steps() -> None:
+    """Else the laws would say nothing about them."""
+    told = [event for seed in range(100) for *_, events in stories(seed) for event in events or ()]
+    parked = [event for event in told if isinstance(event, StepParked)]
+    for word in ("died", "may be", "failover is off"):
+        assert any(word in event.reason for event in parked), word
+    assert any(event.evidence for event in parked)
+    assert any(isinstance(event, StepReleased) for event in told)
 
 
 def _workflow_commands(seed: int) -> Iterator[DefineWorkflow | DeleteWorkflow]:

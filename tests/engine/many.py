@@ -22,6 +22,7 @@ from windlass.leases.memory import MemoryLeases
 from windlass.registry.memory import MemoryRegistry
 from windlass.sim.loop import SimLoop, run
 from windlass.sim.network import SimNetwork
+from windlass.wire import versions
 
 T = TypeVar("T")
 SHARDS = 12
@@ -56,7 +57,12 @@ class Many:
             leases=self.leases.node(),
             registry=self.registry,
             peers=lambda host: self.network.join(name, host),
-            member=Member(id=NodeId(f"id-{name}-{len(self._serving)}"), name=name, address=name, **member),
+            member=Member(
+                id=NodeId(f"id-{name}-{len(self._serving)}"),
+                name=name,
+                address=name,
+                **{"level": versions.LEVEL, **member},
+            ),
             wall=self.now,
             chance=random.Random(1),
             probe=lambda: load,

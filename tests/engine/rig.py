@@ -112,7 +112,7 @@ class Rig:
         self._serving = asyncio.ensure_future(self._node.serve())
         self.hand = Hand(f"hand {self._count}", slots, auto, node=self._node)
         await self._node.ready.wait()
-        self._node.dispatcher.connect(self.hand)
+        self._node.dispatcher.employ(self.hand)
         return self._node
 
     async def kill(self) -> None:

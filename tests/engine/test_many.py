@@ -252,7 +252,7 @@ def test_any_node_can_say_what_a_run_waits_for() -> None:
         run = many.run_of("a")
         await many.start("a", run)
         await many.settle()
-        here, there = [await many.nodes[name].outlook(run_key(run)) for name in "ab"]
+        here, there = [await many.nodes[name].fleet.outlook(run_key(run)) for name in "ab"]
         assert here == there
         assert not here.tasks["only"].held  # type: ignore[index]
 

@@ -12,6 +12,7 @@ import aiohttp
 from tests.gateway.house import Hands, House, Work, finish
 from tests.waiting import until
 from windlass.core.cluster import Member
+from windlass.core.names import SessionId
 from windlass.core.task import Json
 from windlass.engine.membership import ClusterSettings
 from windlass.engine.node import Node, NodeSettings, new_id
@@ -22,6 +23,7 @@ from windlass.journal.memory import MemoryStore
 from windlass.leases.memory import MemoryLeases
 from windlass.registry.memory import MemoryRegistry
 from windlass.sim.network import SimNetwork
+from windlass.wire import versions
 
 HOST = "127.0.0.1"
 SHARDS = 12
@@ -55,6 +57,7 @@ class Town:
             runner = await serve_on(app, listening)
             life.push_async_callback(runner.cleanup)
             hands = Hands(node, self.work)
+            hands.session = SessionId(f"hands-{name}")
             session = await life.enter_async_context(aiohttp.ClientSession())
             for serving in (asyncio.create_task(node.serve()), asyncio.create_task(hands.serve())):
                 life.push_async_callback(_end, serving)
@@ -104,7 +107,7 @@ class Town:
             leases=self.leases.node(),
             registry=self.registry,
             peers=lambda host: self.network.join(address, host),
-            member=Member(id=new_id(), name=name, address=address, version="1.2.3"),
+            member=Member(id=new_id(), name=name, address=address, version="1.2.3", level=versions.LEVEL),
             wall=time.time,
             chance=random.Random(1),
         )

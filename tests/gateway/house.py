@@ -67,7 +67,7 @@ class Hands:
 
     async def serve(self) -> None:
         async with asyncio.TaskGroup() as self._group:
-            self._node.dispatcher.connect(self)
+            self._node.dispatcher.employ(self)
             await asyncio.Event().wait()
 
 

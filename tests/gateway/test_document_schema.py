@@ -21,6 +21,7 @@ WITH: dict[str, Json] = {
     "python": {"call": "reports:crunch", "args": {"n": 1}},
     "http": {"url": "https://example.org/x", "method": "post", "headers": {"X-A": "b"}, "json": None},
     "shell": {"argv": ["ls", ""], "env": {"A": ""}, "cwd": "/", "stdin": ""},
+    "code": {"language": "python", "code": "print(42)", "stdin": ""},
     "wait": {"for": "1h30m"},
     "noop": {"value": None},
 }
@@ -34,7 +35,11 @@ FULL: Json = {
     "labels": {"team": "blue"},
     "on_failure": {"fallback": "other"},
     "on_lost": "fail",
+    "assign": {"strategy": "affinity", "affinity": "customers"},
+    "executor": "calendar",
+    "requiredCapabilities": ["eu"],
 }
+ONLY: dict[str, Json] = {"python": {"heartbeat_timeout": "30s"}}
 
 
 def workflow(step: Json, **more: Json) -> Json:
@@ -43,7 +48,12 @@ def workflow(step: Json, **more: Json) -> Json:
 
 def whole(kind: str) -> Json:
     return workflow(
-        {"kind": kind, "with": WITH[kind], **FULL}, name="", description="x", deadline="1d", max_parallel=2
+        {"kind": kind, "with": WITH[kind], **FULL, **ONLY.get(kind, {})},
+        name="",
+        description="x",
+        deadline="1d",
+        max_parallel=2,
+        assign="placing:by_rack",
     )
 
 
@@ -103,6 +113,7 @@ def test_unknown_keys_are_refused_wherever_the_core_refuses_them_and_known_ones_
         "/steps/it": step,
         "/steps/it/with": step["with"]["properties"],
         "/steps/it/retry": SCHEMA["$defs"]["Retry"]["properties"],
+        "/steps/it/assign": SCHEMA["$defs"]["Assign"]["anyOf"][1]["properties"],
     }
     for pointer, properties in places.items():
         given = whole(kind)
@@ -126,10 +137,19 @@ WRONG: dict[str, Json] = {
     "neither": workflow({"kind": "wait", "with": {}}),
     "body and json": workflow({"kind": "http", "with": {"url": "http://a", "body": "", "json": 1}}),
     "no url": workflow({"kind": "http", "with": {"url": "ftp://a"}}),
+    "no language": workflow({"kind": "code", "with": {"language": "Py thon", "code": "1"}}),
+    "no code": workflow({"kind": "code", "with": {"language": "python", "code": ""}}),
+    "too much code": workflow({"kind": "code", "with": {"language": "c", "code": "x" * 65_537}}),
     "no duration": workflow({"kind": "wait", "with": {"for": "soon"}}),
     "an empty duration": workflow({"kind": "wait", "with": {"for": ""}}),
     "too often": workflow({"kind": "noop", "retry": {"attempts": 0}}),
     "no policy": workflow({"kind": "noop", "on_failure": "ignore"}),
+    "no strategy": workflow({"kind": "noop", "assign": "robin"}),
+    "nothing of it": workflow({"kind": "noop", "assign": {}}),
+    "no key": workflow({"kind": "noop", "assign": {"affinity": ""}}),
+    "no strategy for all": workflow({"kind": "noop"}, assign="robin"),
+    "no executor": workflow({"kind": "noop", "executor": ""}),
+    "a heartbeat of nobody": workflow({"kind": "noop", "heartbeat_timeout": "30s"}),
     "a list without ids": {"id": "one", "steps": [{"kind": "noop"}]},
 }
 

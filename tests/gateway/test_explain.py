@@ -42,7 +42,7 @@ def test_a_step_that_nobody_can_run_says_what_to_start() -> None:
         assert (told["runId"], told["status"], told["counts"]) == (run, "running", {"capability": 1})
         assert told["sentence"] == (
             "Step crunch waits for a worker that offers gpu: none of the 1 connected workers does; "
-            "start one with `windlass up --capability gpu`."
+            "start one with `windlass worker --capabilities gpu` (or `windlass up --capability gpu`)."
         )
         (reason,) = told["reasons"]
         assert (reason["kind"], reason["step"], reason["requires"]) == ("capability", "crunch", ["gpu"])

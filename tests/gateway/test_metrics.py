@@ -14,6 +14,7 @@ KNOWN = {  # from before us
     "workflow_routing_latency_seconds",
     "workflow_failover",
     "workflow_rebalance",
+    "engine_load",
 }
 
 
@@ -85,6 +86,16 @@ def test_a_node_tells_of_its_place_in_the_cluster_and_of_what_it_uses() -> None:
     assert values["process_resident_memory_bytes",] > 1_000_000
     for name in ("cpu_ratio", "memory_ratio", "overloaded", "refuses_runs"):
         assert 0 <= values[f"windlass_{name}",] <= 1
+
+
+def test_a_node_tells_of_its_workers_and_of_how_they_were_chosen() -> None:
+    values = values_of(scraped())
+    assert values["windlass_workers", "ONLINE"] == 1
+    assert values["windlass_workers", "OFFLINE"] == values["windlass_workers", "BUSY"] == 0
+    assert values["windlass_worker_slots",] == 1_000
+    assert values["windlass_tasks_lost_total",] == 0
+    assert values["windlass_assignments_total", "locality"] == 3
+    assert values["engine_load", "cpuUsage", "hands"] == 0
 
 
 @pytest.mark.accepts("S0.78", "S0.79")

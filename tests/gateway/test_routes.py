@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 
 from tests.gateway.house import house
-from windlass.gateway.routes import EventStream, Html, Route, Text
+from windlass.gateway.routes import EventStream, Html, Route, Text, WebSocket
 
 
 def table() -> list[Route]:
@@ -20,7 +20,7 @@ def table() -> list[Route]:
 
 def types(route: Route) -> list[object]:
     found = [route.body, *(part for kind in route.answers.values() for part in _parts(kind))]
-    return [kind for kind in found if kind not in (None, Text, Html, EventStream)]
+    return [kind for kind in found if kind not in (None, Text, Html, EventStream, WebSocket)]
 
 
 def _parts(kind: object) -> tuple[object, ...]:

@@ -54,6 +54,10 @@ def finished(step: str, outcome: Outcome, after_s: float, attempt: int = 1) -> F
     )
 
 
+def parking(after_s: float) -> LoseStep:
+    return LoseStep(step=StepId("a"), attempt=Attempt(1), reason="x", failover=False, at=AT + after_s)
+
+
 RETRIED = {"a": {"kind": "noop", "retry": {"attempts": 2, "backoff": "10s"}}}
 NO = Failure("ValueError", "no", detail="Traceback …")
 
@@ -111,6 +115,10 @@ def test_a_run_past_its_deadline_blames_no_step() -> None:
         pytest.param([finished("a", NO, 2), finished("a", NO, 13, 2)], 2, id="failed"),
         pytest.param([finished("a", NO, 2), finished("a", Success(), 13, 2)], 2, id="succeeded"),
         pytest.param([LoseStep(step=StepId("a"), attempt=Attempt(1), reason="x", at=AT)], 2, id="lost"),
+        pytest.param([granted("a", 1), parking(1)], 1, id="parked"),
+        pytest.param(
+            [granted("a", 1), parking(1), CancelRun(id="c", at=AT + 2)], 1, id="cancelled when parked"
+        ),
         pytest.param([CancelRun(id="c", at=AT)], 0, id="cancelled before it began"),
         pytest.param([granted("a", 1), CancelRun(id="c", at=AT + 2)], 1, id="cancelled at work"),
         pytest.param(

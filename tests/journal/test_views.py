@@ -21,6 +21,7 @@ from windlass.core.commands import (
     GrantStep,
     LoseStep,
     PauseRun,
+    ReleaseStep,
     ResumeRun,
     RunCommand,
     StartRun,
@@ -36,7 +37,7 @@ from windlass.journal import Document, Fact, Group
 from windlass.postgres import Place as Database
 from windlass.postgres import connect
 from windlass.postgres.connection import BY_INDEX
-from windlass.wire import codec
+from windlass.wire import codec, versions
 
 NODE_STATUS = {
     "waiting": "WAITING",
@@ -77,7 +78,7 @@ class Told:
     def group(self, ident: str, *, namespace: str = "default", **more: Any) -> Group:
         key = run_key(ident, namespace)
         facts = [
-            Fact(key, seq, event.at, codec.name(event), 1, codec.encode_event(event))
+            Fact(key, seq, event.at, codec.name(event), *codec.write_event(event, versions.LEVEL))
             for seq, event in enumerate(self.events, start=1)
         ]
         ended_at = None if self.run.ended is None else self.run.ended.at
@@ -102,6 +103,10 @@ def grant(step: str, attempt: int = 1, at: float = 1.0, worker: str = "10.0.0.7:
     return GrantStep(
         step=StepId(step), attempt=Attempt(attempt), worker=WorkerId(worker), session=SessionId("s"), at=at
     )
+
+
+def lose(step: str, attempt: int = 1, at: float = 2.0, **more: Any) -> LoseStep:
+    return LoseStep(step=StepId(step), attempt=Attempt(attempt), reason="its worker died", at=at, **more)
 
 
 def finish(
@@ -266,6 +271,60 @@ def test_a_cancelled_run_has_cancelled_its_steps(place: Place) -> None:
     assert found["frail"]["finished_time"] is None, "it never began"
 
 
+@pytest.mark.accepts("S2.11")
+def test_the_worker_of_every_attempt_is_told_lost_ones_included(place: Place) -> None:
+    told = Told().tell(
+        start(),
+        grant("fetch", 1, 1.0, worker="w1"),
+        lose("fetch", 1, 2.0),  # by whom, the grant has told
+        lose("fetch", 2, 3.0, worker="w2", witnessed=True),  # so quick that no grant was recorded
+        grant("fetch", 3, 4.0, worker="w3"),
+        finish("fetch", Failure("E", "no"), attempt=3, at=5.0, worker="w3"),
+        Wake(at=6.0),
+        grant("fetch", 4, 6.0, worker="w4"),
+    )
+    kept(place, [told.group("r1")])
+
+    question = "SELECT * FROM dag_node_attempt WHERE workflow_instance_id = 'r1' ORDER BY node_id, attempt"
+    rows = view(place, question)
+    assert [(row["node_id"], row["attempt"], row["worker_address"], row["status"]) for row in rows] == [
+        ("fetch", 1, "w1", "LOST"),
+        ("fetch", 2, "w2", "LOST"),
+        ("fetch", 3, "w3", "FAILED"),
+        ("fetch", 4, "w4", "RUNNING"),
+    ]
+    assert rows[0] == {
+        "id": "r1/fetch/1",
+        "workflow_instance_id": "r1",
+        "namespace": "default",
+        "node_id": "fetch",
+        "attempt": 1,
+        "status": "LOST",
+        "worker_address": "w1",
+        "start_time": iso(1.0),
+        "finished_time": iso(2.0),
+        "reason": "its worker died",
+    }
+    assert (rows[2]["start_time"], rows[2]["finished_time"], rows[2]["reason"]) == (iso(4.5), iso(5.0), "no")
+    assert (rows[3]["start_time"], rows[3]["finished_time"], rows[3]["reason"]) == (iso(6.0), None, None)
+    fetch = nodes(place, "r1")["fetch"]
+    assert (fetch["worker_address"], fetch["retry_times"]) == ("w4", 3)
+
+
+def test_the_worker_that_lost_the_last_attempt_is_the_one_of_the_step(place: Place) -> None:
+    told = Told().tell(start(), lose("fetch", worker="w2", failover=False))
+    kept(place, [told.group("r1")])
+    fetch = nodes(place, "r1")["fetch"]
+    assert (fetch["worker_address"], fetch["status"]) == ("w2", "WAITING")
+
+
+def test_what_ran_when_its_run_was_cancelled_is_told_as_cancelled(place: Place) -> None:
+    told = Told().tell(start(), grant("fetch"), CancelRun(id="c", at=7.0), finish("rest", at=8.0))
+    kept(place, [told.group("r1")])
+    (row,) = view(place, "SELECT * FROM dag_node_attempt")
+    assert (row["node_id"], row["status"], row["finished_time"]) == ("fetch", "CANCELED", iso(7.0))
+
+
 CONTEXT: dict[str, Json] = {
     "text": 'it\'s "so" \\ 工 \n',
     "float": 0.1 + 0.2,
@@ -348,7 +407,12 @@ def test_one_event_that_is_no_json_does_not_hide_the_others(place: Place) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "column"), [("dag_node_execution", "workflow_instance_id"), ("workflow_build_history", "id")]
+    ("name", "column"),
+    [
+        ("dag_node_execution", "workflow_instance_id"),
+        ("dag_node_attempt", "workflow_instance_id"),
+        ("workflow_build_history", "id"),
+    ],
 )
 def test_the_steps_of_one_run_are_found_by_the_key_of_its_events(
     name: str, column: str, place: Place
@@ -379,11 +443,16 @@ def random_command(chance: random.Random, run: Run, at: float) -> RunCommand:
         case "finish":
             return finish(step, outcome, attempt=attempt, at=at, worker=worker)
         case "lose":
-            return LoseStep(step=step, attempt=attempt, reason="gone", at=at)
+            failover = chance.random() < 0.7
+            return lose(step, attempt, at, worker=worker, failover=failover)
         case "wake":
             return Wake(at=at)
     rare: list[RunCommand] = [PauseRun(id=str(at), at=at), ResumeRun(id=str(at), at=at)]
-    return chance.choice([*rare, *rare, CancelRun(id=str(at), at=at)])
+    parked = [
+        s.id for s, state in zip(run.definition.steps, run.steps, strict=True) if state.phase == "parked"
+    ]
+    release = [ReleaseStep(id=str(at), step=step, at=at) for step in parked]
+    return chance.choice([*rare, *rare, *release, CancelRun(id=str(at), at=at)])
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -28,10 +28,12 @@ from tests.peers.clusters import (
     yes,
 )
 from tests.waiting import until
+from windlass.core.assign.index import Verdict
 from windlass.core.cluster import Holding, NodeId
 from windlass.core.explain import Outside, TaskSeen, WorkerSeen
+from windlass.core.fleet import Facts, Told
 from windlass.core.log import Line, Printed
-from windlass.core.names import Attempt, RunId, StepId, run_key, workflow_key
+from windlass.core.names import Attempt, RunId, SessionId, StepId, WorkerId, run_key, workflow_key
 from windlass.core.orders import Reply
 from windlass.peers import Lost, Unreachable, outbox
 from windlass.peers import link as links
@@ -551,30 +553,54 @@ NAME = ("default", RunId("r"), StepId("s"), Attempt(3))
 SEEN = Outside(
     {StepId("s"): TaskSeen(held=True, worker="w", ahead=None)}, (WorkerSeen("w", frozenset({"gpu"}), 2, 1),)
 )
+TOLD = Told(
+    facts=Facts(id=WorkerId("w"), session=SessionId("session"), slots=4, capabilities=("gpu",)),
+    node=NOBODY,
+    status="DEGRADED",
+    active=2,
+    cpu=0.25,
+    halt="paused",
+    tasks=(("default", "r", "s", 3),),
+)
 JSON = b'{"value": 123456789012345678901234567890, "text": "\\u0000 \xe2\x98\x83"}'
 REQUESTS: list[Request] = [
     messages.Ask(KEY, JSON, 2.5, 1),
     messages.WhoHolds(7, 2**40),
-    messages.Offer(7, 3, JSON),
+    messages.Offer(7, 3, JSON, "session"),
     messages.AreWanted(7, (NAME,)),
     messages.LookOutside(KEY),
+    messages.LookCrew(),
+    messages.OrderWorker("w", "kick"),
+    messages.LookForWorkers(KEY, StepId("s")),
     messages.IsQuiet(workflow_key("w")),
     messages.Relay(NOBODY, messages.encode_request(messages.IsQuiet(KEY)), 1.5),
 ]
 ANSWERS: list[Answer] = [
     messages.Replied(Reply(7, "running", True, JSON, 2)),
     messages.Failed("Refused", "no", 0.5),
-    messages.Held((messages.HeldTask(NAME, "w", "session"),)),
-    messages.Taken("w", "session"),
+    messages.Held((messages.HeldTask(NAME, "w", "session", True),)),
+    messages.Taken("w", "session", True),
     messages.Declined("busy", True),
     messages.Unwanted(3, (NAME,)),
     messages.LooksLike(SEEN),
+    messages.CrewTold((TOLD,)),
+    messages.Candidates((Verdict("w", "n", (0, 0.5, "x")), Verdict("v", "n", barred="lacks gpu"))),
     messages.Quiet(False),
     messages.Relayed(messages.encode_answer(messages.Quiet(True))),
     messages.Unrelayed(True),
 ]
 NOTICES: list[Notice] = [
     messages.Owns({1: Holding(NOBODY, 2**40), 2: Holding(None, 0)}),
+    messages.Crewed((TOLD,), whole=True),
+    messages.Busy({"session": 3}),
+    messages.Parted(("session",)),
+    messages.Heads((messages.HeadTold(-1.5, ("gpu", "python"), "default", 7),)),
+    messages.Room(TOLD),
+    messages.Unused("session"),
+    messages.Holds((messages.HeldTask(NAME, "w", "session", True),)),
+    messages.Gone(NAME, "w", "session", "it died", witnessed=True, returned=True),
+    messages.Progressed(NAME, JSON),
+    messages.Assigned(),
     messages.Slots("w", "session", ("gpu", "python"), 3),
     messages.Hungry(True),
     messages.Stop(7, 3, (NAME,)),

@@ -10,7 +10,16 @@ from windlass.journal import Store
 from windlass.journal.memory import MemoryStore
 from windlass.journal.postgres import PostgresStore
 from windlass.journal.sqlite import SqliteStore
-from windlass.registry import AuditQuery, AuditRow, HookRow, Registry, SecretRow, TokenRow
+from windlass.registry import (
+    AuditQuery,
+    AuditRow,
+    HookRow,
+    Registry,
+    SecretRow,
+    SettingRow,
+    TokenRow,
+    WorkerRow,
+)
 from windlass.registry.memory import MemoryRegistry
 from windlass.registry.postgres import PostgresRegistry
 from windlass.registry.sqlite import SqliteRegistry
@@ -66,6 +75,18 @@ def hook(id: str = "w1", created_at: float = 1.0, **fields: Any) -> HookRow:
         "sealed": b"\x00signs",
     }  # fmt: skip
     return HookRow(id=id, created_at=created_at, **given | fields)
+
+
+def worker(session: str = "s1", at: float = 1.0, **fields: Any) -> WorkerRow:
+    given: dict[str, Any] = {
+        "worker": "w", "node": "n1", "by": "t1", "address": "::1", "facts": b"\x00\xfffacts",
+    }  # fmt: skip
+    return WorkerRow(session=session, at=at, **given | fields)
+
+
+def setting(name: str = "assignment", body: bytes = b"\x00\xff{}", **fields: Any) -> SettingRow:
+    given: dict[str, Any] = {"at": 1.0, "by": "ann"}
+    return SettingRow(name=name, body=body, **given | fields)
 
 
 def line(who: str = "anyone", at: float = 1.0, **fields: Any) -> AuditRow:

@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from tests.journal import ADAPTERS, keep, row
-from tests.registry import Place, hook, line, secret, token, told
+from tests.registry import Place, hook, line, secret, setting, token, told, worker
 from windlass.core.roles import ROLES
 from windlass.journal import Store, StoreRefused
-from windlass.registry import AuditQuery, HookRow, Registry, SecretRow, TokenRow
+from windlass.registry import AuditQuery, HookRow, Registry, SecretRow, SettingRow, TokenRow, WorkerRow
 
 ODD = "ŋ\u0301 😀 %_'\"\\ \x01\u202e\U0010ffff\ufffe"
-T = TypeVar("T", TokenRow, SecretRow, HookRow)
+T = TypeVar("T", TokenRow, SecretRow, HookRow, WorkerRow, SettingRow)
 UNHOLDABLE = ("a\0b", "half a \ud83d")
 
 
@@ -221,6 +221,80 @@ async def test_a_deleted_hook_is_gone(registry: Registry) -> None:
     assert await registry.hooks() == [hook("w2")]
 
 
+# Workers and settings.
+
+
+@on_every_registry
+async def test_workers_come_back_as_they_were_by_session(registry: Registry) -> None:
+    given = worker("b", 1 / 3, worker=ODD, node=ODD, by="", address=ODD, facts=bytes(range(256)))
+    await registry.put_workers([given, worker("c"), worker("B"), worker("a")])
+    assert await registry.workers() == [worker("B"), worker("a"), given, worker("c")]
+
+
+@on_every_registry
+async def test_a_worker_is_replaced_by_a_later_word_of_its_session(registry: Registry) -> None:
+    await registry.put_workers([worker("a"), worker("b", facts=b"first"), worker("b", facts=b"second")])
+    moved = worker("a", 2.0, worker="x", node="n2", by="t2", address="::2", facts=b"others")
+    await registry.put_workers([moved, worker("c")])
+    await registry.put_workers([])
+    assert await registry.workers() == [moved, worker("b", facts=b"second"), worker("c")]
+
+
+@on_every_registry
+async def test_dropped_workers_are_gone(registry: Registry) -> None:
+    await registry.put_workers([worker(f"{n:03}") for n in range(300)])
+    await registry.drop_workers({f"{n:03}" for n in range(298)} | {"nobody", *UNHOLDABLE})
+    await registry.drop_workers([])
+    await registry.drop_workers(["298"], node="another node")  # who has it now keeps it
+    assert await registry.workers() == [worker("298"), worker("299")]
+
+
+@on_every_registry
+async def test_a_worker_that_is_with_another_node_by_now_is_not_dropped_by_its_former_one(
+    registry: Registry,
+) -> None:
+    await registry.put_workers([worker("stayed", node="n1"), worker("moved", node="n2")])
+    await registry.drop_workers(["stayed", "moved"], node="n1")
+    assert await registry.workers() == [worker("moved", node="n2")]
+    for name in UNHOLDABLE:
+        await registry.drop_workers(["moved"], node=name)
+    assert await registry.workers() == [worker("moved", node="n2")]
+
+
+@on_every_registry
+async def test_all_workers_are_kept_or_none(registry: Registry) -> None:
+    with pytest.raises(StoreRefused):
+        await registry.put_workers([worker("a"), worker("b", float("nan")), worker("c")])
+    assert await registry.workers() == []
+
+
+@on_every_registry
+async def test_a_setting_is_kept_if_it_is_still_the_one_that_was_seen(registry: Registry) -> None:
+    assert await registry.setting("assignment") is None
+    assert await registry.put_setting(setting(), expected=1) is None
+    assert await registry.put_setting(setting(version=77), expected=None) == 1
+    assert await registry.put_setting(setting(body=b"mine too"), expected=None) is None
+    given = setting(body=bytes(range(256)), at=1 / 3, by=ODD)
+    assert await registry.put_setting(given, expected=1) == 2
+    for stale in (1, 3, 0, -1, 2**70):
+        assert await registry.put_setting(setting(body=b"late"), expected=stale) is None
+    assert await registry.setting("assignment") == replace(given, version=2)
+    assert await registry.put_setting(setting(ODD), expected=None) == 1
+    assert await registry.setting(ODD) == setting(ODD, version=1)
+
+
+@on_every_registry
+async def test_of_many_who_saw_the_same_setting_one_changes_it(registry: Registry) -> None:
+    for expected in (None, 1):
+        given = [setting(body=b"%d" % n) for n in range(10)]
+        versions = await asyncio.gather(*(registry.put_setting(row, expected=expected) for row in given))
+        (done,) = [version for version in versions if version is not None]
+        assert done == (expected or 0) + 1
+        kept = await registry.setting("assignment")
+        assert kept is not None
+        assert kept.body == b"%d" % versions.index(done)
+
+
 # The audit log.
 
 
@@ -396,6 +470,8 @@ async def test_what_no_database_can_hold_is_refused_and_the_field_is_named(regis
     await _refuses(token(), registry.add_token)
     await _refuses(secret(), registry.put_secret)
     await _refuses(hook(), registry.put_hook)
+    await _refuses(worker(), lambda row: registry.put_workers([row]))
+    await _refuses(setting(), lambda row: registry.put_setting(row, expected=None))
     with pytest.raises(StoreRefused, match="expires_at"):
         await registry.add_token(token(expires_at=float("nan")))
     with pytest.raises(StoreRefused, match="on"):
@@ -428,6 +504,7 @@ async def test_nothing_has_a_name_that_cannot_be(registry: Registry) -> None:
         assert await registry.hook(name) is None
         assert await registry.hooks(name) == []
         assert not await registry.delete_hook(name)
+        assert await registry.setting(name) is None
         for field in ("who", "namespace", "act", "thing"):
             assert await told(registry, **{field: name}) == []
         assert await registry.count_open_runs(name, 10) == 0
@@ -477,6 +554,8 @@ def test_all_of_it_is_there_when_it_is_opened_again(adapter: str, tmp_path: Path
             await registry.add_token(token())
             await registry.put_secret(secret())
             await registry.put_hook(hook())
+            await registry.put_workers([worker()])
+            await registry.put_setting(setting(), expected=None)
             await registry.write_audit([line(detail="kept")])
 
     async def read() -> None:
@@ -485,6 +564,8 @@ def test_all_of_it_is_there_when_it_is_opened_again(adapter: str, tmp_path: Path
             assert await registry.tokens() == [token()]
             assert await registry.secrets() == [secret(version=1)]
             assert await registry.hooks() == [hook()]
+            assert await registry.workers() == [worker()]
+            assert await registry.setting("assignment") == setting(version=1)
             assert await told(registry) == ["kept"]
             assert await registry.count_open_runs("default", 10) == 1
             assert await registry.put_secret(secret()) == 2

@@ -9,7 +9,7 @@ import pytest
 from tests import postgres
 from tests.journal import keep, row
 from tests.journal.test_postgres import connection, own_server, until_there_is
-from tests.registry import line, on_postgres, secret, token, told
+from tests.registry import line, on_postgres, secret, token, told, worker
 from windlass.journal import StoreBusy, StoreUnknown
 from windlass.journal.postgres import PostgresStore
 from windlass.postgres import Place, migrate, migration
@@ -79,6 +79,21 @@ async def test_two_nodes_note_the_last_use_of_the_same_tokens(
         given = dict.fromkeys(ids, float(n)), dict.fromkeys(reversed(ids), n + 0.5)
         await asyncio.gather(here.touch_tokens(given[0]), there.touch_tokens(given[1]))
     assert {found.used_at for found in await here.tokens()} == {19.5}
+
+
+@with_two_nodes
+async def test_two_nodes_put_and_drop_the_same_workers(
+    here: PostgresRegistry, there: PostgresRegistry
+) -> None:
+    sessions = [f"s{n}" for n in range(60)]
+    for n in range(20):
+        given = [worker(session, float(n)) for session in sessions]
+        await asyncio.gather(
+            here.put_workers(given), there.put_workers(given[::-1]), there.drop_workers(sessions[::-1])
+        )
+        await asyncio.gather(here.put_workers(given), there.drop_workers(sessions[::-1]))
+    await asyncio.gather(here.put_workers(given), there.put_workers(given[::-1]))
+    assert sorted(row.session for row in await here.workers()) == sorted(sessions)
 
 
 @with_two_nodes
@@ -255,6 +270,8 @@ def test_a_schema_of_the_version_before_gets_the_tables_and_keeps_its_runs(
         (rows.PURGE_AUDIT, (1.0, 10), "using audit_by_age"),
         (rows.TOUCH_TOKENS, (["a"], [1.0]), "using tokens_pkey"),
         (rows.TOKEN, ("a",), "using tokens_pkey"),
+        (rows.SETTING, ("a",), "using cluster_settings_pkey"),
+        (rows.DROP_WORKERS, (["a"], ""), "using workers_pkey"),
     ],
 )
 def test_what_is_asked_often_is_found_by_its_index(sql: str, values: tuple[object, ...], index: str) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from tests.core.outside import Outside, failed, finish, grant, start
+from tests.core.outside import Outside, failed, finish, grant, lose, start
 from windlass.core import document
-from windlass.core.commands import CancelRun, LoseStep, PauseRun, ResumeRun, RunCommand, Wake
+from windlass.core.assign.placed import Placed, Ranked
+from windlass.core.commands import CancelRun, LoseStep, PauseRun, ReleaseStep, ResumeRun, RunCommand, Wake
 from windlass.core.names import Attempt, StepId
 from windlass.core.run_state import Run, image
 from windlass.core.task import Success
@@ -42,6 +43,7 @@ RETRY = {
         "nap": {"kind": "wait", "with": {"for": "10s"}, "needs": ["a"]},
     },
 }
+PLACED = Placed("locality", (0, 0.5), 2, (Ranked("w1", (0, 0.5)), Ranked("w2", (1, 0.0))))
 WIDE = {"id": "w", "max_parallel": 2, "steps": {f"s{i}": {"kind": "noop", "priority": i} for i in range(4)}}
 
 STORIES: dict[str, tuple[dict[str, Any], list[RunCommand]]] = {
@@ -72,6 +74,17 @@ STORIES: dict[str, tuple[dict[str, Any], list[RunCommand]]] = {
         WIDE,
         [start(), grant("s3"), PauseRun(id="p", at=2.0), finish("s3", at=3.0), ResumeRun(id="r", at=9.0)],
     ),
+    "parked": (
+        WIDE,
+        [
+            start(),
+            grant("s3", node="n1", survives=True, placed=PLACED),
+            lose("s3", witnessed=True, worker="w1", progress={"rows": 3}, deaths_max=1),
+            lose("s2", failover=False),
+            finish("s1", 1, Success("fine"), 3.0, placed=PLACED),
+            ReleaseStep(id="r", step=StepId("s2"), at=4.0),
+        ],
+    ),
     "cancelled": (WIDE, [start(), grant("s3"), CancelRun(id="c", reason="enough", at=2.0)]),
 }
 
@@ -82,8 +95,8 @@ def journal(written: dict[str, Any], commands: list[RunCommand]) -> dict[str, An
     for n, command in enumerate(commands):
         outside.play(command)
         if n == len(commands) // 2:
-            body = msgspec.json.decode(codec.encode_image(image(outside.run)))
-            version = versions.current(versions.RUN_IMAGE)
+            version, written_image = codec.write_image(image(outside.run), versions.LEVEL)
+            body = msgspec.json.decode(written_image)
             taken = {"seq": len(outside.events), "version": version, "body": body}
     facts = [
         {

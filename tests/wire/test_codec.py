@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 import msgspec
 import pytest
 
+from windlass.core.assign.placed import Placed, Ranked
 from windlass.core.commands import Command
 from windlass.core.events import AnyEvent
 from windlass.core.task import Failure, Success, Task
@@ -39,6 +40,9 @@ def value(hint: Any, name: str) -> Any:
         "with_": {"value": 1},
         "parents": {"a": "é"},
         "bases": ("A", "B"),
+        "evidence": ("Worker w1 died.", "So did w2."),
+        "placed": Placed("random", (0.5, 2, "w1"), 3, (Ranked("w1", (1,)),)),
+        "progress": {"rows": [1, None]},
         "requires": ("gpu",),
     }
     if name in simple:
@@ -59,7 +63,7 @@ def value(hint: Any, name: str) -> Any:
 def test_every_message_comes_back_equal(kind: type[msgspec.Struct], full: bool) -> None:
     message = sample(kind, full=full)
     if isinstance(message, AnyEvent):
-        read: object = codec.decode_event(kind.__name__, 1, codec.encode_event(message))
+        read: object = codec.decode_event(kind.__name__, *codec.write_event(message, versions.LEVEL))
     elif isinstance(message, Command):
         read = codec.decode_command(codec.encode_command(message))
     else:
@@ -94,6 +98,11 @@ def test_a_field_nobody_knows_is_passed_over() -> None:
 def test_a_format_from_the_future_is_refused_by_name() -> None:
     with pytest.raises(versions.NewerFormat, match="StepQueued has format 2 and this Windlass reads up to 1"):
         codec.decode_event("StepQueued", 2, b"{}")
+
+
+def test_a_type_from_the_future_is_refused_by_name_and_is_no_damage() -> None:
+    with pytest.raises(versions.NewerFormat, match="StepPraised"):
+        codec.decode_event("StepPraised", 1, b'{"type":"StepPraised","at":1.0}')
 
 
 def test_an_old_format_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:

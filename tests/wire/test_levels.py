@@ -5,10 +5,14 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from tests.core.outside import lose
+from tests.core.test_run import begin, step
 from windlass.core import placement
 from windlass.core.cluster import Holding, Member, NodeId, Plan, View
-from windlass.core.events import StepQueued
+from windlass.core.commands import LoseStep
+from windlass.core.events import StepQueued, StepReleased
 from windlass.core.names import Attempt, StepId
+from windlass.core.run_state import image
 from windlass.core.task import Json
 from windlass.wire import codec, versions
 from windlass.wire.versions import NewerFormat
@@ -51,6 +55,32 @@ def test_once_everybody_reads_it_the_new_format_is_written() -> None:
 def test_what_a_newer_program_wrote_is_refused_and_never_guessed_at() -> None:
     with pytest.raises(NewerFormat, match="run the newer Windlass"):
         codec.decode_event("StepQueued", 2, codec.encode_event(EVENT))
+
+
+@pytest.mark.parametrize("level", [1, versions.LEVEL])
+def test_an_event_that_came_with_a_level_is_refused_as_newer_by_a_program_before_it(
+    level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = StepReleased(step=StepId("a"), command="c", at=1.0)
+    version, body = codec.write_event(event, level)
+    assert codec.decode_event("StepReleased", version, body) == event
+    monkeypatch.delitem(versions.CURRENT, "StepReleased")  # as it was in that program
+    with pytest.raises(NewerFormat, match="run the newer Windlass"):
+        codec.decode_event("StepReleased", version, body)
+
+
+def test_only_the_state_of_a_run_with_a_parked_step_is_too_new_for_a_program_before_it() -> None:
+    def written(command: LoseStep) -> tuple[int, bytes]:
+        outside = begin(step("a"), step("b"))
+        outside.play(command)
+        version, body = codec.write_image(image(outside.run), level=1)
+        assert msgspec.to_builtins(codec.decode_run(version, body)) == msgspec.to_builtins(image(outside.run))
+        return version, body
+
+    assert written(lose("a"))[0] == 1
+    assert written(lose("a", failover=False))[0] == 2
+    with pytest.raises(NewerFormat, match="RunImage has format 3 and this Windlass reads up to 2"):
+        codec.decode_run(3, written(lose("a"))[1])
 
 
 def member(name: str, level: int) -> Member:

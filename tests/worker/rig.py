@@ -95,6 +95,7 @@ async def working(
     report: Callable[[Task, Outcome, float], Awaitable[None]] | None = None,
     log_bounds: Bounds | None = None,
     resolve: Resolve = no_secrets,
+    **more: Any,  # of builtin_worker
 ) -> AsyncIterator[Rig]:
     """A worker whose Python steps are in `folder`/steps.py; what it reports is waiting in the rig."""
     (folder / "steps.py").write_text(steps)
@@ -115,6 +116,7 @@ async def working(
         on_printed=lambda task, printed: told.append((task, printed)),
         log_bounds=log_bounds or Bounds(),
         resolve=resolve,
+        **more,
     ) as worker:
         rig = Rig(worker, outcomes)
         rig.told = told

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from typing import Final
 
 import click
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from windlass.cli.ending import Exit
 from windlass.cli.members import Members
 from windlass.cli.picture import EVENT_COLUMNS, Picture, event_rows, look, remarks, summary, table
-from windlass.cli.screen import GAP, Cell, clean, print_json, print_table, say, screen
+from windlass.cli.screen import grid, print_json, print_table, say, screen
 from windlass.cli.shared import client, sharing, wants_json
 from windlass.core.errors import Unavailable, Unknown
 
@@ -114,18 +112,9 @@ def _looked(members: Members) -> Picture:
 
 def _board(picture: Picture, end: Text, width: int) -> Group:
     blank = Text()
-    nodes = _grid(*table(picture, width))
-    events = _grid(EVENT_COLUMNS, event_rows(picture), head=False)
+    nodes = grid(*table(picture, width))
+    events = grid(EVENT_COLUMNS, event_rows(picture), head=False)
     return Group(summary(picture), nodes, *remarks(picture), blank, events, blank, end)
-
-
-def _grid(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, head: bool = True) -> Table:
-    grid = Table(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), header_style="bold", show_header=head)
-    for name in columns:
-        grid.add_column(name, no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        grid.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
-    return grid
 
 
 def _silence(lasted_s: float) -> Text:

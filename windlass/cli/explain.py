@@ -26,6 +26,8 @@ def explain(ctx: click.Context, run: str) -> None:
         return
     first, others = answer["sentence"], answer["reasons"][1:]
     say(first)
+    for sentence in answer["reasons"][0].get("evidence", ()) if answer["reasons"] else ():
+        say(("  - ", "dim"), sentence)
     for reason in others:
         say(("  - ", "dim"), reason["detail"])
     # The sentence names the command that helps with the first reason.

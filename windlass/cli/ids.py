@@ -61,6 +61,11 @@ def _runs(server: Client) -> list[tuple[str, str]]:
     return [(item["id"], f"{item['workflow']} {item['status']}") for item in items]
 
 
+def _workers(server: Client) -> list[tuple[str, str]]:
+    return [(item["id"], f"{item['state']} at {item['node']}") for item in server.workers()["items"]]
+
+
 RUN: Final = _Id("run", _runs)
+WORKER: Final = _Id("worker", _workers)
 WORKFLOW: Final = _Id("workflow", _workflows)
 FILE_OR_WORKFLOW: Final = _Id("workflow", _workflows, file=True)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Final
-
-import click
+from typing import Final
 
 from windlass.cli import readers
 from windlass.cli.setting import Setting
@@ -87,41 +83,3 @@ LOCK_SETTINGS: Final = (
         repeated=True,
     ),
 )
-
-# Any: whatever click decorates.
-
-
-def lock_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same settings as options of a command of its own; what was not said is None or ()."""
-    for setting in reversed(LOCK_SETTINGS):
-        option = click.option(
-            f"--{setting.name}",
-            setting.fields[0],
-            metavar=setting.metavar,
-            is_flag=setting.metavar is None,
-            multiple=setting.repeated,
-            default=None if not setting.repeated else (),
-            envvar=setting.variables[0],
-            callback=partial(_read, setting.read),
-            help=setting.help,
-        )
-        command = option(command)
-    return command
-
-
-def said(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes out of the options what was said of locks: arguments for a config."""
-    names = [setting.fields[0] for setting in LOCK_SETTINGS]
-    found = {name: options.pop(name) for name in names if name in options}
-    return {name: value for name, value in found.items() if value not in (None, (), False)}
-
-
-def _read(
-    read: Callable[[object], object], _ctx: click.Context, _parameter: click.Parameter, given: object
-) -> object:
-    if given in (None, (), False):
-        return given
-    try:
-        return read(list(given) if isinstance(given, tuple) else given)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None

@@ -43,9 +43,11 @@ class Progress:
                 words = self._failed.pop(step, "")
                 return _line("↻", "yellow", step, f"{words}; tries again at {_time(event.get('due'))}")
             case "AttemptLost":
-                return _line(
-                    "↻", "yellow", step, f"its worker is gone, it starts again: {event.get('reason')}"
-                )
+                self._at_work.pop(step, None)  # what follows tells whether it starts again
+                return _line("↻", "yellow", step, f"its worker is gone: {event.get('reason')}")
+            case "StepParked":
+                words = f"parked: {event.get('reason')}; `windlass release` lets it go on"
+                return _line("‖", "yellow", step, words)
             case "StepFailed":
                 self.done += 1
                 self._at_work.pop(step, None)

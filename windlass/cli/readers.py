@@ -53,6 +53,34 @@ def share(given: object) -> float:
     return float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
 
 
+def number(given: object) -> float:
+    if isinstance(given, str) and re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", given.strip()):
+        return float(given)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise ValueError(f"{found(given)} is no number; write e.g. 0.3")
+    return float(given)
+
+
+def milliseconds(given: object) -> float:
+    """In seconds."""
+    try:
+        return number(given) / 1000
+    except ValueError:
+        raise ValueError(f"{found(given)} is no number of milliseconds; write e.g. 30000") from None
+
+
+def retries(given: object) -> int:
+    """0 would mean any number to us, and none to whoever wrote it."""
+    times = whole(given)
+    if times == 0:
+        raise ValueError("0 makes no sense here; if lost work shall wait for you, say enableFailover = false")
+    return times
+
+
+def negated(given: object) -> bool:
+    return not flag(given)
+
+
 def span(given: object) -> float:
     return durations.parse(given)
 

@@ -70,6 +70,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, head:
         click.echo(text.rstrip())
 
 
+def grid(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, head: bool = True) -> Table:
+    """A table for a screen that is drawn again and again: each row is one line."""
+    made = Table(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), header_style="bold", show_header=head)
+    for name in columns:
+        made.add_column(name, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        made.add_row(*(_clean(cell) for cell in row))
+    return made
+
+
 def clean(text: str) -> str:
     """What steps say may hold anything, and must not steer the terminal."""
     return "".join(sign if sign.isprintable() or sign in "\n\t" else "�" for sign in text)

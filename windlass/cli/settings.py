@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass.cli import readers
+from windlass.cli.fleet_settings import FLEET_SETTINGS, SEED_SETTINGS, TABLE
 from windlass.cli.lock_settings import LOCK_SETTINGS
 from windlass.cli.setting import Setting
 from windlass.config import NodeConfig
@@ -53,6 +54,7 @@ SETTINGS: Final = (
         "NAME",
         repeated=True,
         into=("capabilities",),
+        also=("SUPPORTED_EXECUTORS",),
     ),
     Setting(
         "app",
@@ -99,6 +101,7 @@ SETTINGS: Final = (
     Setting("overload-memory", readers.share, "Fuller, it is given no more shards.", "SHARE"),
     Setting("refuse-memory", readers.share, "Fuller, it starts no new runs.", "SHARE"),
     Setting("grace", readers.span, "For steps that run when it is told to stop.", "DURATION"),
+    *FLEET_SETTINGS,
     *LOCK_SETTINGS,
     Setting("log", readers.text, "text or json.", "FORMAT"),
     Setting("verbose", readers.level, "Log more; -vv logs everything."),
@@ -112,6 +115,7 @@ PARTS: Final = (
 SEED_NODES: Final = ("PEKKO_CLUSTER_SEED_NODES", "PEKKO_SEED_NODES", "AKKA_SEED_NODES")
 
 _BY_NAME: Final = {setting.name: setting for setting in SETTINGS}
+_OF_SEED: Final = {setting.name: setting for setting in SEED_SETTINGS}
 
 
 def usual(setting: Setting) -> str:
@@ -209,14 +213,27 @@ def _options(options: Mapping[str, object]) -> Told:
 def _variables(environ: Mapping[str, str]) -> Told:
     for setting in SETTINGS:
         yield from ((setting, name, environ[name]) for name in setting.variables if environ.get(name))
-    for part in PARTS:
+    for part in (*PARTS, *SEED_SETTINGS):
         yield from ((part, name, environ[name]) for name in part.also if environ.get(name))
 
 
 def _keys(file: Mapping[str, object], file_name: str, faults: Faults) -> Told:
+    known = _BY_NAME | _OF_SEED
     for key, given in file.items():
-        if key in _BY_NAME:
-            yield _BY_NAME[key], f"{file_name}:{key}", given
+        if key in known:
+            yield known[key], f"{file_name}:{key}", given
+        elif key == TABLE and isinstance(given, dict):
+            yield from _table(given, f"{file_name}:{key}", faults)
         else:
-            hint = faults.hint(key, _BY_NAME.keys())
+            hint = faults.hint(key, known.keys())
             faults.add(f"{file_name}:{key}", f"there is no setting {code(key)}{hint}")
+
+
+def _table(table: Mapping[str, object], place: str, faults: Faults) -> Told:
+    """Settings of seed 001, as they stand there."""
+    for key, given in table.items():
+        if key in _OF_SEED:
+            yield _OF_SEED[key], f"{place}.{key}", given
+        else:
+            hint = faults.hint(key, _OF_SEED.keys())
+            faults.add(f"{place}.{key}", f"there is no setting {code(key)} in {code(TABLE)}{hint}")

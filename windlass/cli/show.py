@@ -51,6 +51,8 @@ def _row(step: Json) -> tuple[Cell, ...]:
     result: Cell = Text(short(_words(failed), 200), "red") if failed else ""
     if not failed and step.get("output") is not None:
         result = short(step["output"], 200)
+    if step.get("parked"):
+        result = Text(short(f"parked: {step['parked']['reason']}", 200), "yellow")
     if step.get("retryAt"):
         result = f"again at {clock(step['retryAt'])}: {result}"
     return (

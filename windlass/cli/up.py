@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import logging
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -13,17 +14,22 @@ from typing import Any, Final, get_args
 import click
 
 from windlass import direct, serve
+from windlass.cli import readers
 from windlass.cli.ending import Exit
 from windlass.cli.engine_log import set_up_log
-from windlass.cli.lock_settings import lock_options, said
+from windlass.cli.fleet_settings import FLEET_SETTINGS, SEED_SETTINGS
+from windlass.cli.lock_settings import LOCK_SETTINGS
 from windlass.cli.screen import say
+from windlass.cli.setting import Setting
+from windlass.cli.setting_options import options_of, said, said_elsewhere
 from windlass.cli.shared import sharing, wants_json
 from windlass.cli.values import seconds
 from windlass.cli.welcome import greet, greet_json, try_examples
-from windlass.config import Config, LogFormat, how_locked, lock_faults, unlocked
+from windlass.config import Config, LogFormat, how_locked, lock_faults, setting_of, unlocked
 from windlass.core import durations
 from windlass.core.errors import WindlassError
 from windlass.direct import Where
+from windlass.fleet_config import fleet_faults
 
 engine_log = logging.getLogger("windlass.serve")
 
@@ -36,6 +42,19 @@ def _there(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, .
         if not Path(name).exists() and not _is_module(name):
             raise click.BadParameter(f"there is no module, file or folder {name!r} here")
     return given
+
+
+def _each_word(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """A variable may hold several, with commas between them."""
+    return tuple(word for text in given for word in text.split(",") if word)
+
+
+def _usual(setting: Setting) -> str:
+    """The default, as the user would write it."""
+    value = getattr(USUAL, setting.fields[0])
+    if isinstance(value, float) and setting.read is readers.span:
+        return durations.show(value)
+    return str(value) if value else ""
 
 
 def _is_module(name: str) -> bool:
@@ -96,7 +115,8 @@ def _is_module(name: str) -> bool:
     "capabilities",
     metavar="NAME",
     multiple=True,
-    envvar="WINDLASS_CAPABILITY",
+    callback=_each_word,
+    envvar=["WINDLASS_CAPABILITY", "SUPPORTED_EXECUTORS"],
     help="What this worker offers to steps that require it, e.g. gpu; may be repeated.",
 )
 @click.option("--examples", is_flag=True, help="Bring example workflows, and run one.")
@@ -170,7 +190,8 @@ def _is_module(name: str) -> bool:
 )
 @click.option("--log", type=click.Choice(get_args(LogFormat)), default=USUAL.log, envvar="WINDLASS_LOG")
 @click.option("-v", "--verbose", count=True, envvar="WINDLASS_VERBOSE", help="Log more; -vv logs everything.")
-@lock_options
+@options_of(FLEET_SETTINGS, _usual)
+@options_of(LOCK_SETTINGS)
 @sharing()
 @click.pass_context
 def up(
@@ -193,7 +214,7 @@ def up(
     log_bytes: int,
     log: LogFormat,
     verbose: int,
-    **locks: Any,  # Any: each has its own type
+    **others: Any,  # Any: each has its own type
 ) -> None:
     """Start an engine here, with a worker.
 
@@ -205,6 +226,8 @@ def up(
       windlass up --examples
       windlass up --port 2551 --data /var/lib/windlass --app reports.py
     """
+    of_fleet, of_locks = said(others, FLEET_SETTINGS), said(others, LOCK_SETTINGS)
+    of_seed, places = said_elsewhere(SEED_SETTINGS, os.environ, of_fleet)
     config = Config(
         host=host,
         port=port,
@@ -223,9 +246,11 @@ def up(
         examples=examples,
         log=log,
         verbose=verbose,
-        **said(locks),
+        **of_fleet,
+        **of_seed,
+        **of_locks,
     )
-    _refuse_nonsense(config)
+    _refuse_nonsense(config, {setting_of(field): name for field, name in places.items()})
     set_up_log(config.log, config.verbose)
     try:
         serve.run(config, os.environ, partial(_welcome, config, wants_json(ctx)))
@@ -238,12 +263,12 @@ def up(
         say("stopped")
 
 
-def _refuse_nonsense(config: Config) -> None:
-    faults = [*unlocked(config, config.host, config.port), *lock_faults(config)]
+def _refuse_nonsense(config: Config, elsewhere: Mapping[str, str]) -> None:
+    """`elsewhere`: variables of other systems by the settings they gave."""
+    faults = [*unlocked(config, config.host, config.port), *lock_faults(config), *fleet_faults(config)]
     if faults:
-        named = [
-            f"--{'host' if fault.pointer == 'listen' else fault.pointer}: {fault.message}" for fault in faults
-        ]
+        places = {"listen": "--host", **elsewhere}
+        named = [f"{places.get(fault.pointer, f'--{fault.pointer}')}: {fault.message}" for fault in faults]
         raise click.UsageError("\n".join(named))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from windlass.core.assign.placed import Placed
 from windlass.core.names import Attempt, SessionId, StepId, WorkerId, WorkflowId
 from windlass.core.task import Json, Outcome
 
@@ -32,6 +33,9 @@ class GrantStep(Message, tag="GrantStep", frozen=True, kw_only=True):
     attempt: Attempt
     worker: WorkerId
     session: SessionId
+    node: str = ""  # where the worker is connected
+    survives: bool = False  # the worker outlives that node: it may come back to another one with the attempt
+    placed: Placed | None = None
 
 
 class FinishStep(Message, tag="FinishStep", frozen=True, kw_only=True):
@@ -40,14 +44,22 @@ class FinishStep(Message, tag="FinishStep", frozen=True, kw_only=True):
     outcome: Outcome
     worker: WorkerId
     started_at: float
+    placed: Placed | None = None  # kept if no grant told of it
+    progress: Json = None  # the last details the attempt told; kept if it failed
 
 
 class LoseStep(Message, tag="LoseStep", frozen=True, kw_only=True):
-    """Whoever held the attempt is gone, and will not answer."""
+    """Whoever held the attempt is gone, and will not answer. Brings along the settings of the moment."""
 
     step: StepId
     attempt: Attempt
     reason: str
+    witnessed: bool = False  # somebody saw the worker's process die, with this attempt in its hands
+    worker: WorkerId = WorkerId("")
+    progress: Json = None  # the last details the attempt told
+    failover: bool = True  # False: it is not tried again before somebody says so
+    losses_max: int = 0  # attempts a step may lose; 0: any number
+    deaths_max: int = 3  # witnessed ones after which it is not tried again; 0: any number
 
 
 class Wake(Message, tag="Wake", frozen=True, kw_only=True):
@@ -67,7 +79,16 @@ class ResumeRun(Message, tag="ResumeRun", frozen=True, kw_only=True):
     id: str
 
 
-RunCommand = StartRun | GrantStep | FinishStep | LoseStep | Wake | CancelRun | PauseRun | ResumeRun
+class ReleaseStep(Message, tag="ReleaseStep", frozen=True, kw_only=True):
+    """Try a parked step again."""
+
+    id: str
+    step: StepId
+
+
+RunCommand = (
+    StartRun | GrantStep | FinishStep | LoseStep | Wake | CancelRun | PauseRun | ResumeRun | ReleaseStep
+)
 
 
 class DefineWorkflow(Message, tag="DefineWorkflow", frozen=True, kw_only=True):

@@ -7,10 +7,11 @@ from typing import Literal
 
 import msgspec
 
+from windlass.core.assign.policy import Assign
 from windlass.core.names import StepId, WorkflowId
 from windlass.core.task import Json
 
-StepKind = Literal["python", "http", "shell", "wait", "noop"]
+StepKind = Literal["python", "http", "shell", "code", "wait", "noop"]
 
 
 class Retry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,6 +39,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     # For kind "wait": exactly one of the two.
     wait_s: float | None = None
     wait_until: float | None = None  # epoch seconds
+    heartbeat_timeout_s: float | None = None  # per attempt: it must not be silent for longer
+    assign: Assign | None = None  # how its worker is chosen; None: as the workflow says
 
 
 class Definition(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
@@ -49,6 +52,7 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     description: str = ""
     deadline_s: float | None = None
     max_parallel: int | None = None
+    assign: Assign | None = None  # how workers are chosen; None: as the cluster does
 
     @cached_property
     def index(self) -> dict[StepId, int]:

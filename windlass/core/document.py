@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from windlass.core import kinds, plain, soundness
+from windlass.core.assign.policy import STRATEGIES, Assign
 from windlass.core.definition import Definition, Retry, Step, StepKind
 from windlass.core.faults import Faults, code, found, join, quote
 from windlass.core.fields import Fields
@@ -24,12 +25,13 @@ STEP_ID_MAX = 100
 # Whoever writes `retry` without `attempts` wants at least one more.
 ATTEMPTS_UNSAID = 3
 
-_WORKFLOW_KEYS = ("id", "name", "description", "steps", "deadline", "max_parallel")
+_WORKFLOW_KEYS = ("id", "name", "description", "steps", "deadline", "max_parallel", "assign")
 _STEP_KEYS = (
     "id", "kind", "with", "needs", "retry", "timeout", "timeout_total", "requires", "priority", "labels",
-    "on_failure", "on_lost",
+    "on_failure", "on_lost", "heartbeat_timeout", "assign", "executor", "requiredCapabilities",
 )  # fmt: skip
 _RETRY_KEYS = ("attempts", "backoff", "factor", "max", "not_on")
+_ASSIGN_KEYS = ("strategy", "affinity")
 _ID = re.compile(r"[A-Za-z0-9._:-]+")
 
 
@@ -82,6 +84,7 @@ def _workflow(document: object, faults: Faults) -> Definition | None:
         description=fields.text("description", "text", empty=True) or "",
         deadline_s=fields.duration("deadline"),
         max_parallel=fields.whole("max_parallel", low=1, high=PARALLEL_MAX),
+        assign=_assign(fields),
     )
 
 
@@ -162,7 +165,7 @@ def _step(entry: _Entry, faults: Faults, steps: list[Step], vertices: list[sound
         retry=_retry(fields),
         timeout_s=fields.duration("timeout"),
         timeout_total_s=fields.duration("timeout_total"),
-        requires=tuple(name for _, name in fields.texts("requires", "the name of a capability")),
+        requires=_requires(fields),
         priority=fields.whole("priority", low=-PRIORITY_MAX, high=PRIORITY_MAX) or 0,
         labels=fields.texts_by_name("labels", "an object with a text for each label"),
         on_failure=on_failure,
@@ -170,6 +173,8 @@ def _step(entry: _Entry, faults: Faults, steps: list[Step], vertices: list[sound
         on_lost="fail" if fields.choice("on_lost", ("retry", "fail")) == "fail" else "retry",
         wait_s=timer.wait_s,
         wait_until=timer.wait_until,
+        heartbeat_timeout_s=_heartbeat_timeout(kind, fields),
+        assign=_assign(fields),
     )
     steps.append(step)
     if entry.id is not None:
@@ -201,6 +206,51 @@ def _with(kind: StepKind | None, fields: Fields) -> kinds.Timer:
     return kinds.check(
         kind, given, fields.pointer("with") if fields.has("with") else fields.at, fields.faults
     )
+
+
+def _requires(fields: Fields) -> tuple[str, ...]:
+    """What a worker has to offer, under each of the keys it may be written."""
+    capability = "the name of a capability"
+    named = [*fields.texts("requires", capability), *fields.texts("requiredCapabilities", capability)]
+    executor = fields.text("executor", "the name of an executor")
+    return tuple(dict.fromkeys([name for _, name in named] + ([executor] if executor else [])))
+
+
+def _heartbeat_timeout(kind: StepKind | None, fields: Fields) -> float | None:
+    silence_s = fields.duration("heartbeat_timeout")
+    if fields.has("heartbeat_timeout") and kind not in ("python", None):
+        fields.wrong(
+            "heartbeat_timeout",
+            f"only steps of kind python can tell that they are alive, not {kind}; leave it out",
+        )
+    elif silence_s == 0:
+        fields.wrong("heartbeat_timeout", "no step can be that quick; write e.g. heartbeat_timeout: 30s")
+    return silence_s
+
+
+def _assign(fields: Fields) -> Assign | None:
+    given = fields.given.get("assign")
+    if isinstance(given, str) and given:
+        return Assign(strategy=_strategy(fields, "assign") or "")
+    members = fields.members("assign", f"one of {', '.join(STRATEGIES)}, or an object with `affinity`")
+    if members is None:
+        return None
+    inner = Fields(members, fields.pointer("assign"), fields.faults, _ASSIGN_KEYS)
+    if not members:
+        inner.missing("strategy", "write e.g. assign: {strategy: affinity, affinity: customers}")
+    affinity = inner.text("affinity", "text such as customers") or ""
+    # Who gives a key and no strategy wants the one that goes by keys.
+    return Assign(
+        strategy=_strategy(inner, "strategy") or ("affinity" if affinity else ""), affinity=affinity
+    )
+
+
+def _strategy(fields: Fields, key: str) -> str | None:
+    """A strategy of ours, or module:function."""
+    value = fields.given.get(key)
+    if isinstance(value, str) and kinds.is_call(value):
+        return value
+    return fields.choice(key, STRATEGIES)
 
 
 def _retry(fields: Fields) -> Retry:

@@ -21,6 +21,8 @@ class Watch(msgspec.Struct, frozen=True):
     attempt: Attempt
     worker: WorkerId
     session: SessionId
+    node: str = ""  # where it is connected; "": not told
+    survives: bool = False  # it outlives that node
 
 
 class Recall(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from windlass.core.assign.placed import Placed
 from windlass.core.names import Attempt, SessionId, StepId, WorkerId, WorkflowId
 from windlass.core.task import Failure, Json
 
@@ -38,6 +39,9 @@ class StepGranted(Event, tag="StepGranted", frozen=True, kw_only=True):
     attempt: Attempt
     worker: WorkerId
     session: SessionId
+    node: str = ""  # where the worker is connected; "": not told
+    survives: bool = False  # the worker outlives that node
+    placed: Placed | None = None  # how it came to be chosen
 
 
 class WaitStarted(Event, tag="WaitStarted", frozen=True, kw_only=True):
@@ -52,6 +56,7 @@ class StepSucceeded(Event, tag="StepSucceeded", frozen=True, kw_only=True):
     context: dict[str, Json] = msgspec.field(default_factory=dict)
     worker: WorkerId = WorkerId("")
     started_at: float = 0.0
+    placed: Placed | None = None  # where no grant was recorded
 
 
 class AttemptFailed(Event, tag="AttemptFailed", frozen=True, kw_only=True):
@@ -60,12 +65,31 @@ class AttemptFailed(Event, tag="AttemptFailed", frozen=True, kw_only=True):
     failure: Failure
     worker: WorkerId = WorkerId("")
     started_at: float = 0.0
+    placed: Placed | None = None  # where no grant was recorded
+    progress: Json = None  # the last details it told
 
 
 class AttemptLost(Event, tag="AttemptLost", frozen=True, kw_only=True):
     step: StepId
     attempt: Attempt
     reason: str
+    witnessed: bool = False  # somebody saw its worker's process die
+    worker: WorkerId = WorkerId("")
+    progress: Json = None  # the last details it told
+
+
+class StepParked(Event, tag="StepParked", frozen=True, kw_only=True):
+    """Its attempts were lost in a way that makes another one unwise: it waits for somebody to release it."""
+
+    step: StepId
+    attempt: Attempt  # the one to come, if it is released
+    reason: str
+    evidence: tuple[str, ...] = ()  # a sentence for each of the last witnessed deaths
+
+
+class StepReleased(Event, tag="StepReleased", frozen=True, kw_only=True):
+    step: StepId
+    command: str
 
 
 class RetryScheduled(Event, tag="RetryScheduled", frozen=True, kw_only=True):
@@ -98,7 +122,7 @@ class RunEnded(Event, tag="RunEnded", frozen=True, kw_only=True):
 
 RunEvent = (
     RunStarted | StepQueued | StepGranted | WaitStarted | StepSucceeded | AttemptFailed | AttemptLost
-    | RetryScheduled | StepFailed | RunPaused | RunResumed | RunEnded
+    | StepParked | StepReleased | RetryScheduled | StepFailed | RunPaused | RunResumed | RunEnded
 )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Final, Literal
 
 import msgspec
@@ -15,12 +14,14 @@ import msgspec
 from windlass.core.definition import Step
 from windlass.core.kinds import KINDS
 from windlass.core.names import StepId
+from windlass.core.needs import CODE, needs
 from windlass.core.run_state import Run, StepState
 from windlass.core.task import Failure
+from windlass.core.wording import are, clock, listed, many, short, soon, span
 
 ReasonKind = Literal[
-    "stuck", "ended", "paused", "capability", "slots", "retry", "wait", "timer", "running", "limit",
-    "parents", "deadline",
+    "stuck", "ended", "paused", "parked", "capability", "worker", "slots", "retry", "wait", "timer",
+    "running", "limit", "parents", "deadline",
 ]  # fmt: skip
 
 # The most telling first, and what a sentence says of the others.
@@ -28,7 +29,9 @@ BESIDES: Final[dict[ReasonKind, str]] = {
     "stuck": "{} stuck",
     "ended": "{} ended",
     "paused": "{} paused",
+    "parked": "{} parked",
     "capability": "{} waiting for a worker",
+    "worker": "{} waiting for a worker to be well",
     "slots": "{} waiting for a slot",
     "retry": "{} to be tried again",
     "wait": "{} waiting for a time",
@@ -40,7 +43,7 @@ BESIDES: Final[dict[ReasonKind, str]] = {
 }
 RANKS: Final = {kind: rank for rank, kind in enumerate(BESIDES)}
 REASONS_MAX: Final = 20  # listed; all are counted
-ERROR_MAX: Final = 120
+PARKED_MAX: Final = 240
 
 
 class TaskSeen(msgspec.Struct, frozen=True):
@@ -59,6 +62,17 @@ class WorkerSeen(msgspec.Struct, frozen=True):
     capabilities: frozenset[str]
     free: int  # slots
     held: int = 0  # tasks
+    halt: str = ""  # "paused" or "draining": it takes nothing new
+    healthy: bool = True  # it was heard of lately
+    namespace_ok: bool = True  # it works for the namespace of the run
+    degraded: bool = False  # most of its results were failures: it gets a task now and then, to try it
+
+    @property
+    def barred(self) -> str:
+        """What keeps every further task from it, however free it is; nothing if it may have one."""
+        if not self.namespace_ok:
+            return "not for this namespace"
+        return self.halt or ("" if self.healthy else "silent")
 
 
 class Outside(msgspec.Struct, frozen=True):
@@ -81,6 +95,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int | None = None
     attempts: int | None = None  # that are allowed
     ahead: int | None = None
+    evidence: tuple[str, ...] = ()  # sentences: what happened to it before
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -98,7 +113,7 @@ def explain(run: Run, outside: Outside, *, run_id: str, now: float) -> Explanati
 
 def ended(status: str, *, error: str, at: float | None, run_id: str, now: float) -> Explanation:
     """Of a run that has ended, also when only its row is left."""
-    why = f": {_short(error)}" if error else ""
+    why = f": {short(error)}" if error else ""
     when = "" if at is None else f" at {clock(at, now)}"
     how = {"partial_success": "partly succeeded", "cancelled": "was cancelled"}.get(status, status)
     detail = f"The run {how}{when}{why}; nothing is left to do"
@@ -109,30 +124,8 @@ def stuck(error: str, *, since: float | None, run_id: str, now: float) -> Explan
     """Of a run that was set aside, also when it cannot be read."""
     when = "" if since is None else f" since {clock(since, now)}"
     command = f"windlass retry-stuck {run_id}"
-    detail = f"The run is stuck{when} ({_short(error)}); mend the cause, then free it with `{command}`"
+    detail = f"The run is stuck{when} ({short(error)}); mend the cause, then free it with `{command}`"
     return _told([Reason(kind="stuck", detail=detail, since=since, next=command)])
-
-
-def clock(at: float, now: float) -> str:
-    """10:02 UTC, with the date if that is another day."""
-    moment, today = (datetime.fromtimestamp(time, UTC) for time in (at, now))
-    shown = "%H:%M UTC" if moment.date() == today.date() else "%Y-%m-%d %H:%M UTC"
-    return moment.strftime(shown)
-
-
-def span(seconds: float) -> str:
-    """A length of time as people say it: 12 s, 5 min, 2 h 5 min, 3 d."""
-    if seconds < 1:
-        return "less than 1 s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return f"{round(hours / 24)} d"
 
 
 def _told(reasons: Iterable[Reason]) -> Explanation:
@@ -158,6 +151,8 @@ def _reasons(run: Run, outside: Outside, run_id: str, now: float) -> Iterator[Re
         match state.phase:
             case "queued":
                 yield _queued(step, state, outside)
+            case "parked" if not run.failing:
+                yield _parked(step, state, run_id, now)
             case "backoff" if not run.failing:
                 yield _retry(run, step, state, now)
             case "timing" if not run.failing:
@@ -172,34 +167,94 @@ def _reasons(run: Run, outside: Outside, run_id: str, now: float) -> Iterator[Re
 
 def _queued(step: Step, state: StepState, outside: Outside) -> Reason:
     """A step that waits for a worker, as far as the run knows."""
-    requires = frozenset((step.kind, *step.requires))
+    requires = needs(step)
     seen = outside.tasks.get(step.id, TaskSeen())
     fitting = [worker for worker in outside.workers if requires <= worker.capabilities]
     if seen.bound and not seen.held:
         detail = (
-            f"Step {step.id} waits for its turn: {_many(seen.bound, 'step')} of its namespace, or of who "
+            f"Step {step.id} waits for its turn: {many(seen.bound, 'step')} of its namespace, or of who "
             "started it, may run at the same time by way of its node (--namespace-tasks, --token-tasks)"
         )
         return Reason(kind="limit", step=step.id, since=state.since, ahead=seen.ahead, detail=detail)
-    if seen.held or any(worker.free > 0 for worker in fitting):
+    able = [worker for worker in fitting if not worker.barred]
+    if seen.held or any(worker.free > 0 and not worker.degraded for worker in able):
         whom = f"worker {seen.worker}" if seen.worker else "a worker"
         detail, worker = f"Step {step.id} is being handed to {whom}", seen.worker or None
         return Reason(kind="running", step=step.id, since=state.since, worker=worker, detail=detail)
-    if fitting:
+    if not fitting:
+        return _no_worker(step, state, requires, outside.workers)
+    if any(worker.free == 0 for worker in able):
         return _no_slot(step, state, seen, fitting)
-    return _no_worker(step, state, requires, outside.workers)
+    return _nobody_well(step, state, fitting)
+
+
+def _parked(step: Step, state: StepState, run_id: str, now: float) -> Reason:
+    command = f"windlass release {run_id} {step.id}"
+    since, why = clock(state.since, now), short(state.losses.parked, PARKED_MAX)
+    return Reason(
+        kind="parked",
+        step=step.id,
+        since=state.since,
+        detail=f"Step {step.id} is parked since {since}: {why}; release it with `{command}`",
+        next=command,
+        worker=state.worker or None,
+        attempt=state.attempt,
+        evidence=state.losses.evidence,
+    )
+
+
+def _nobody_well(step: Step, state: StepState, fitting: list[WorkerSeen]) -> Reason:
+    """There are workers with all it needs, and none of them may have it now."""
+    if len(fitting) == 1:
+        who, whom = f"worker {fitting[0].id}, the only one that can run it,", fitting[0].id
+    else:
+        who, whom = f"of the {len(fitting)} workers that can run it,", None
+    bars = _bars(fitting, counted=len(fitting) > 1)
+    return Reason(
+        kind="worker",
+        step=step.id,
+        since=state.since,
+        detail=f"Step {step.id} waits for a worker: {who} {listed(bars)}; see `windlass workers`",
+        next="windlass workers",
+        worker=whom,
+    )
+
+
+def _bars(workers: list[WorkerSeen], *, counted: bool) -> list[str]:
+    """What keeps these workers from a task."""
+    said = {
+        "not for this namespace": "{are} not for this namespace",
+        "paused": "{are} paused",
+        "draining": "{are} draining",
+        "silent": "{do} not answer",
+        "degraded": "failed so often that {it} gets only a task now and then",
+        "busy": "{are} busy",
+    }
+    counts = Counter(w.barred or ("busy" if w.free == 0 else "degraded") for w in workers)
+    bars = []
+    for bar, count in counts.items():
+        words = {
+            "are": are(count),
+            "do": "does" if count == 1 else "do",
+            "it": "it" if count == 1 else "each",
+        }
+        bars.append((f"{count} " if counted else "") + said[bar].format(**words))
+    return bars
 
 
 def _no_slot(step: Step, state: StepState, seen: TaskSeen, fitting: list[WorkerSeen]) -> Reason:
-    able = "the worker that can run it is" if len(fitting) == 1 else f"the {len(fitting)} that can run it are"
-    held = _many(sum(worker.held for worker in fitting), "task")
-    ahead = f", and {_many(seen.ahead, 'task')} {_are(seen.ahead)} before it" if seen.ahead else ""
+    busy = [worker for worker in fitting if not worker.barred and worker.free == 0]
+    others = [worker for worker in fitting if worker not in busy]
+    able = "the worker that can run it is" if len(busy) == 1 else f"the {len(busy)} that can run it are"
+    held = many(sum(worker.held for worker in busy), "task")
+    ahead = f", and {many(seen.ahead, 'task')} {are(seen.ahead)} before it" if seen.ahead else ""
+    besides = f"; besides, {listed(_bars(others, counted=True))}" if others else ""
     return Reason(
         kind="slots",
         step=step.id,
         since=state.since,
-        detail=f"Step {step.id} waits for a free slot: {able} busy with {held}{ahead}",
-        next="windlass up --slots N",
+        detail=f"Step {step.id} waits for a free slot: {able} busy with {held}{ahead}{besides}",
+        next="windlass worker --slots N",
         ahead=seen.ahead,
     )
 
@@ -210,13 +265,16 @@ def _no_worker(
     offered = frozenset[str]().union(*(worker.capabilities for worker in workers))
     # Where each is offered by somebody, but nobody offers all of it, all of it is what is missing.
     missing = sorted(requires - offered) or sorted(requires)
-    words = [f"--capability {name}" for name in sorted(requires - frozenset(KINDS))]
-    command = " ".join(["windlass up", *words])
+    special = sorted(requires - frozenset(KINDS))
+    command: str | None = f"windlass worker --capabilities {','.join(special)}"
+    engine = " ".join(["windlass up", *(f"--capability {name}" for name in special)])
+    advice = f"start one with `{command}` (or `{engine}`)"
+    if not special:
+        command, advice = "windlass worker", "start one with `windlass worker` (or `windlass up`)"
+    if step.kind == CODE:  # no worker of ours runs it, whatever it is told to offer
+        command, advice = None, "connect a code runner that does, at /ws/v1 (docs/dialects.md)"
     nobody = f"none of the {len(workers)} connected workers does" if workers else "no worker is connected"
-    detail = (
-        f"Step {step.id} waits for a worker that offers {_list(missing)}: {nobody}; "
-        f"start one with `{command}`"
-    )
+    detail = f"Step {step.id} waits for a worker that offers {listed(missing)}: {nobody}; {advice}"
     return Reason(
         kind="capability",
         step=step.id,
@@ -231,7 +289,7 @@ def _retry(run: Run, step: Step, state: StepState, now: float) -> Reason:
     attempt, attempts = state.tries + 1, step.retry.attempts
     failed = f"Step {step.id} failed{_because(state.failure)}"
     until = None if run.paused_at is not None else state.due
-    when = "when the run is resumed" if until is None else _in(until - now)
+    when = "when the run is resumed" if until is None else soon(until - now)
     return Reason(
         kind="retry",
         step=step.id,
@@ -250,7 +308,7 @@ def _wait(run: Run, step: Step, state: StepState, now: float) -> Reason:
         detail, until = f"Step {step.id} waits for another {left} once the run is resumed", None
     else:
         detail, until = (
-            f"Step {step.id} waits until {clock(state.due, now)}, {_in(state.due - now)}",
+            f"Step {step.id} waits until {clock(state.due, now)}, {soon(state.due - now)}",
             state.due,
         )
     return Reason(
@@ -286,9 +344,7 @@ def _held_back(run: Run, now: float) -> Iterator[Reason]:
     ready = [i for i, state in enumerate(run.steps) if state.phase == "ready"]
     if ready and run.paused_at is None and limit is not None:
         first = run.definition.steps[ready[0]].id
-        detail = (
-            f"{_many(len(ready), 'step')} {_are(len(ready))} held back by max_parallel: {limit} at a time"
-        )
+        detail = f"{many(len(ready), 'step')} {are(len(ready))} held back by max_parallel: {limit} at a time"
         since = run.steps[ready[0]].since
         yield Reason(kind="limit", step=first, count=len(ready), since=since, detail=detail)
     waiting = [
@@ -299,7 +355,7 @@ def _held_back(run: Run, now: float) -> Iterator[Reason]:
     if waiting:
         first = run.definition.steps[waiting[0]].id
         verb = "waits" if len(waiting) == 1 else "wait"
-        detail = f"{_many(len(waiting), 'step')} {verb} for the steps they need"
+        detail = f"{many(len(waiting), 'step')} {verb} for the steps they need"
         yield Reason(kind="parents", step=first, count=len(waiting), detail=detail)
 
 
@@ -307,30 +363,9 @@ def _deadline(run: Run, now: float) -> Iterator[Reason]:
     if run.definition.deadline_s is None or run.started is None:
         return
     due = run.started.at + run.definition.deadline_s
-    detail = f"The run fails at {clock(due, now)}, {_in(due - now)}, unless it has ended by then"
+    detail = f"The run fails at {clock(due, now)}, {soon(due - now)}, unless it has ended by then"
     yield Reason(kind="deadline", until=due, since=run.started.at, detail=detail)
 
 
 def _because(failure: Failure | None) -> str:
-    return "" if failure is None else f" ({_short(f'{failure.type}: {failure.message}')})"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= ERROR_MAX else f"{line[: ERROR_MAX - 1]}…"
-
-
-def _in(seconds: float) -> str:
-    return "now" if seconds <= 0 else f"in {span(seconds)}"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _list(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return "" if failure is None else f" ({short(f'{failure.type}: {failure.message}')})"

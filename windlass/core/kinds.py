@@ -15,8 +15,11 @@ from windlass.core.task import Json
 
 KINDS: tuple[StepKind, ...] = get_args(StepKind)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+LANGUAGE = r"[a-z][a-z0-9+#_.-]{0,31}"  # of code: any that a worker may offer
+CODE_BYTES_MAX = 65_536
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LANGUAGE = re.compile(LANGUAGE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _URL = re.compile(
     r"https?://(?:[^/?#@\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]*)(?::(?P<port>[0-9]*))?(?:[/?#].*)?",
@@ -40,7 +43,7 @@ def check(kind: StepKind, given: dict[str, Json], at: str, faults: Faults) -> Ti
 
 def _python(fields: Fields) -> Timer:
     call = fields.text("call", 'text such as "reports:crunch"')
-    if call is not None and not _is_call(call):
+    if call is not None and not is_call(call):
         advice = 'write "module:function", e.g. "reports:crunch"'
         fields.wrong("call", f"{quote(call)} names no function; {advice}")
     if not fields.has("call"):
@@ -49,7 +52,8 @@ def _python(fields: Fields) -> Timer:
     return Timer()
 
 
-def _is_call(text: str) -> bool:
+def is_call(text: str) -> bool:
+    """Whether it names a function, as module:function."""
     sides = text.split(":")
     return len(sides) == 2 and all(part.isidentifier() for side in sides for part in side.split("."))
 
@@ -125,6 +129,21 @@ def _check_argv(fields: Fields) -> None:
         fields.faults.add(join(place, 0), "expected the name of a program, found an empty text")
 
 
+def _code(fields: Fields) -> Timer:
+    language = fields.text("language", 'text such as "python"')
+    if language is not None and not _LANGUAGE.fullmatch(language):
+        fields.wrong("language", f"{quote(language)} is no language; write it small, e.g. python or golang")
+    if not fields.has("language"):
+        fields.missing("language", "write e.g. language: python")
+    code = fields.text("code", "the text of a program")
+    if code is not None and (size := len(code.encode(errors="replace"))) > CODE_BYTES_MAX:
+        fields.wrong("code", f"it has {size:,} bytes, and at most {CODE_BYTES_MAX:,} are taken")
+    if not fields.has("code"):
+        fields.missing("code", "write e.g. code: print(42)")
+    fields.text("stdin", "text", empty=True)
+    return Timer()
+
+
 def _wait(fields: Fields) -> Timer:
     fields.exactly_one("for", "until", advice="write for: 10m, or until: 2026-01-01T08:00:00Z")
     return Timer(fields.duration("for"), _moment(fields, "until"))
@@ -154,6 +173,7 @@ _READERS: dict[StepKind, tuple[tuple[str, ...], Callable[[Fields], Timer]]] = {
     "python": (("call", "args"), _python),
     "http": (("url", "method", "headers", "body", "json"), _http),
     "shell": (("argv", "command", "env", "cwd", "stdin"), _shell),
+    "code": (("language", "code", "stdin"), _code),
     "wait": (("for", "until"), _wait),
     "noop": (("value",), _noop),
 }

@@ -12,12 +12,14 @@ from typing import Final, assert_never
 import msgspec
 
 from windlass.core import durations, retry
+from windlass.core import losses as losing
 from windlass.core.commands import (
     CancelRun,
     FinishStep,
     GrantStep,
     LoseStep,
     PauseRun,
+    ReleaseStep,
     ResumeRun,
     RunCommand,
     StartRun,
@@ -36,12 +38,14 @@ from windlass.core.events import (
     RunStarted,
     StepFailed,
     StepGranted,
+    StepParked,
     StepQueued,
+    StepReleased,
     StepSucceeded,
     WaitStarted,
 )
-from windlass.core.names import Attempt, RunId, StepId
-from windlass.core.run_state import Run, StepState, Timer, apply
+from windlass.core.names import Attempt, RunId, StepId, WorkerId
+from windlass.core.run_state import SHOWN, Run, StepState, Timer, apply
 from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Json, Success, Task
 
 ANOTHER_REQUEST: Final = "this run id was already started with another document, input or options"
@@ -76,13 +80,11 @@ def decide(run: Run, command: RunCommand, at: float) -> list[RunEvent]:
         case GrantStep(step=step, attempt=attempt):
             if not _expects(run, step, attempt) or _state(run, step).phase == "running":
                 return []
-            return [
-                StepGranted(step=step, attempt=attempt, worker=command.worker, session=command.session, at=at)
-            ]
+            return [_granted(command, at)]
         case FinishStep(step=step, attempt=attempt):
             return _finish(run, command, at) if _expects(run, step, attempt) else []
-        case LoseStep(step=step, attempt=attempt, reason=reason):
-            return _lose(run, step, attempt, reason, at) if _expects(run, step, attempt) else []
+        case LoseStep(step=step, attempt=attempt):
+            return _lose(run, command, at) if _expects(run, step, attempt) else []
         case Wake():
             return []  # what is due follows by itself
         case CancelRun(id=ident, reason=reason):
@@ -100,6 +102,8 @@ def decide(run: Run, command: RunCommand, at: float) -> list[RunEvent]:
                 return []
             _refuse_if_ended(run)
             return [RunResumed(command=ident, at=at)]
+        case ReleaseStep(id=ident):
+            return [] if ident in run.seen else [_release(run, command, at)]
         case _:
             assert_never(command)
 
@@ -128,7 +132,8 @@ def effects(events: list[RunEvent]) -> list[Effect]:
             case StepQueued():
                 owed.append(Dispatch(event.step, event.attempt))
             case StepGranted():
-                owed.append(Watch(event.step, event.attempt, event.worker, event.session))
+                held_by = (event.worker, event.session, event.node, event.survives)
+                owed.append(Watch(event.step, event.attempt, *held_by))
             case AttemptFailed(worker=""):  # our own verdict: the worker does not know it yet
                 owed.append(Recall(event.step, event.attempt))
             case StepFailed(policy="fail") | RunPaused():
@@ -149,7 +154,8 @@ def resume(run: Run) -> list[Effect]:
         if state.phase == "queued":
             owed.append(Dispatch(step.id, state.attempt))
         elif state.phase == "running":
-            owed.append(Watch(step.id, state.attempt, state.worker, state.session))
+            held_by = (state.worker, state.session, state.node, state.survives)
+            owed.append(Watch(step.id, state.attempt, *held_by))
     return owed
 
 
@@ -162,7 +168,7 @@ def answer_ended(status: str, request_hash: str, command: RunCommand) -> None:
         case CancelRun():
             if status != "cancelled":
                 raise Refused(f"the run has already ended: {status}")
-        case PauseRun() | ResumeRun():
+        case PauseRun() | ResumeRun() | ReleaseStep():
             raise Refused(f"the run has already ended: {status}")
         case GrantStep() | FinishStep() | LoseStep() | Wake():
             pass  # late: it changes nothing
@@ -201,6 +207,8 @@ def task(run: Run, run_id: RunId, namespace: str, step_id: StepId, context: dict
         requires=step.requires,
         priority=run.started.priority + step.priority,
         timeout_s=step.timeout_s,
+        heartbeat_timeout_s=step.heartbeat_timeout_s,
+        progress=state.progress,
     )
 
 
@@ -212,6 +220,12 @@ def output(run: Run, step_id: StepId) -> Json:
         if run.steps[i].phase != "replaced" or fallback is None:
             return run.steps[i].value
         step_id = fallback
+
+
+def last_worker(run: Run) -> str:
+    """Who ran the step that was begun last; "": nobody yet."""
+    last = max(run.steps, key=lambda state: state.started_at if state.worker else 0.0, default=None)
+    return "" if last is None else last.worker
 
 
 def outputs(run: Run) -> dict[str, Json]:
@@ -258,8 +272,23 @@ def _refuse_if_ended(run: Run) -> None:
         raise Refused(f"the run has already ended: {run.status}")
 
 
+def _granted(command: GrantStep, at: float) -> StepGranted:
+    return StepGranted(
+        step=command.step,
+        attempt=command.attempt,
+        worker=command.worker,
+        session=command.session,
+        node=command.node,
+        survives=command.survives,
+        placed=command.placed,
+        at=at,
+    )
+
+
 def _finish(run: Run, command: FinishStep, at: float) -> list[RunEvent]:
     outcome = command.outcome
+    granted = _state(run, command.step).phase == "running"
+    placed = None if granted else command.placed  # once is enough
     if isinstance(outcome, Success):
         outcome = _fitting(run, outcome)
     if isinstance(outcome, Success):
@@ -271,6 +300,7 @@ def _finish(run: Run, command: FinishStep, at: float) -> list[RunEvent]:
                 context=outcome.context,
                 worker=command.worker,
                 started_at=command.started_at,
+                placed=placed,
                 at=at,
             )
         ]
@@ -280,6 +310,8 @@ def _finish(run: Run, command: FinishStep, at: float) -> list[RunEvent]:
         failure=outcome,
         worker=command.worker,
         started_at=command.started_at,
+        placed=placed,
+        progress=command.progress,
         at=at,
     )
     return [failed, _verdict(run, command.step, outcome, at)]
@@ -310,13 +342,39 @@ def _verdict(run: Run, step: StepId, failure: Failure, at: float) -> RunEvent:
     return StepFailed(step=step, failure=failure, policy=definition.on_failure, at=at)
 
 
-def _lose(run: Run, step: StepId, attempt: Attempt, reason: str, at: float) -> list[RunEvent]:
-    lost = AttemptLost(step=step, attempt=attempt, reason=reason, at=at)
-    definition = run.definition.steps[run.definition.index[step]]
-    if definition.on_lost == "retry":
+def _lose(run: Run, command: LoseStep, at: float) -> list[RunEvent]:
+    state = _state(run, command.step)
+    granted = state.worker if state.phase == "running" else WorkerId("")
+    lost = AttemptLost(
+        step=command.step,
+        attempt=command.attempt,
+        reason=command.reason,
+        witnessed=command.witnessed,
+        worker=command.worker or granted,
+        progress=command.progress,
+        at=at,
+    )
+    definition = run.definition.steps[run.definition.index[command.step]]
+    if definition.on_lost == "fail":
+        failure = Failure("Lost", command.reason, retryable=False)
+        return [lost, StepFailed(step=command.step, failure=failure, policy=definition.on_failure, at=at)]
+    losses = losing.with_loss(state.losses, lost)
+    reason = "" if run.failing else losing.unwise(losses, command)
+    if not reason:
         return [lost]  # ready again: the same retries, the next attempt
-    failure = Failure("Lost", reason, retryable=False)
-    return [lost, StepFailed(step=step, failure=failure, policy=definition.on_failure, at=at)]
+    following = Attempt(command.attempt + 1)
+    parked = StepParked(step=command.step, attempt=following, reason=reason, evidence=losses.evidence, at=at)
+    return [lost, parked]
+
+
+def _release(run: Run, command: ReleaseStep, at: float) -> StepReleased:
+    if command.step not in run.definition.index:
+        raise NotFound(f"the run has no step {command.step}")
+    _refuse_if_ended(run)
+    state = _state(run, command.step)
+    if state.phase != "parked":
+        raise Refused(f"step {command.step} is not parked: it is {SHOWN[state.phase]}")
+    return StepReleased(step=command.step, command=command.id, at=at)
 
 
 def _expire(run: Run, timer: Timer, at: float) -> list[RunEvent]:

@@ -3,8 +3,9 @@
 waiting ──► ready ──► queued ──► running ──► succeeded
              ▲ ▲         │          │ └────► failed ──► replaced, if a fallback takes its place
              │ └─(pause)─┘          │           ▲
-             └──────(lost)──────────┤           │
-                      queued ◄── backoff ───────┘
+             ├──────(lost)──────────┤           │
+             │        queued ◄── backoff ───────┤
+             └──(released)── parked ────────────┘  lost too often, or failover is off
 kind wait:  ready ──► timing ──► succeeded
 end of run: whatever is left becomes skipped or cancelled
 """
@@ -16,6 +17,7 @@ from typing import Final, Literal, assert_never
 
 import msgspec
 
+from windlass.core.assign.placed import Placed
 from windlass.core.definition import Definition, Step
 from windlass.core.events import (
     AttemptFailed,
@@ -28,16 +30,19 @@ from windlass.core.events import (
     RunStarted,
     StepFailed,
     StepGranted,
+    StepParked,
     StepQueued,
+    StepReleased,
     StepSucceeded,
     WaitStarted,
 )
+from windlass.core.losses import NO_LOSSES, Losses, with_loss
 from windlass.core.names import Attempt, SessionId, WorkerId
 from windlass.core.task import Failure, Json
 from windlass.core.vocabulary import RunStatus, StepStatus
 
 Phase = Literal[
-    "waiting", "ready", "queued", "running", "backoff", "timing",
+    "waiting", "ready", "queued", "running", "backoff", "timing", "parked",
     "succeeded", "failed", "replaced", "skipped", "cancelled",
 ]  # fmt: skip
 
@@ -49,14 +54,17 @@ SHOWN: Final[dict[Phase, StepStatus]] = {
     "running": "running",
     "backoff": "waiting",
     "timing": "running",
+    "parked": "waiting",
     "succeeded": "succeeded",
     "failed": "failed",
     "replaced": "failed",
     "skipped": "skipped",
     "cancelled": "cancelled",
 }
-OPEN: Final[frozenset[Phase]] = frozenset({"waiting", "ready", "queued", "running", "backoff", "timing"})
-STARTED: Final[frozenset[Phase]] = frozenset({"ready", "queued", "running", "backoff"})
+OPEN: Final[frozenset[Phase]] = frozenset(
+    {"waiting", "ready", "queued", "running", "backoff", "timing", "parked"}
+)
+STARTED: Final[frozenset[Phase]] = frozenset({"ready", "queued", "running", "backoff", "parked"})
 COMMANDS_REMEMBERED: Final = 32
 
 TimerKind = Literal["attempt", "deadline", "retry", "total", "wait"]
@@ -85,6 +93,11 @@ class StepState(msgspec.Struct, omit_defaults=True):
     session: SessionId = SessionId("")
     value: Json = None
     failure: Failure | None = None
+    node: str = ""  # where that worker is connected
+    survives: bool = False  # that worker outlives its node
+    placed: Placed | None = None  # how the worker of the last attempt came to be chosen
+    progress: Json = None  # the last details told by an attempt that did not succeed
+    losses: Losses = NO_LOSSES
 
 
 class RunImage(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -122,7 +135,7 @@ class Run:
         self.failed_step: int | None = None  # the one that made the run fail
         self.paused_at: float | None = None
         self.last_at = 0.0
-        self.seen: list[str] = []  # ids of the last pause, resume and cancel commands
+        self.seen: list[str] = []  # ids of the last commands that people gave
         self.ended: RunEnded | None = None
         # What follows is derived from the above, kept so that no step costs a walk over all steps.
         self.open = len(definition.steps) - len(definition.fallbacks)  # steps the run still waits for
@@ -166,17 +179,21 @@ def apply(run: Run, event: RunEvent) -> None:
         case StepSucceeded():
             _succeed(run, event)
         case AttemptFailed():
-            i = run.definition.index[event.step]
-            _enter(run, i, "backoff", event.at)
-            state = run.steps[i]
-            state.tries += 1
-            state.attempt = Attempt(event.attempt + 1)
-            state.failure = event.failure
-            state.worker = event.worker or state.worker
-            state.started_at = event.started_at or state.started_at
+            _fail_attempt(run, event)
         case AttemptLost():
             i = run.definition.index[event.step]
-            run.steps[i].attempt = Attempt(event.attempt + 1)
+            _lose(run, i, event)
+        case StepParked():
+            i = run.definition.index[event.step]
+            _enter(run, i, "parked", event.at)
+            losses = run.steps[i].losses
+            run.steps[i].losses = msgspec.structs.replace(
+                losses, parked=event.reason, evidence=event.evidence
+            )
+        case StepReleased():
+            i = run.definition.index[event.step]
+            run.steps[i].losses = NO_LOSSES
+            _remember(run, event.command)
             _offer(run, i, event.at)
         case RetryScheduled():
             i = run.definition.index[event.step]
@@ -261,21 +278,53 @@ def _grant(run: Run, event: StepGranted) -> None:
     _enter(run, i, "running", event.at)
     state = run.steps[i]
     state.worker, state.session, state.started_at = event.worker, event.session, event.at
+    state.node, state.survives, state.placed = event.node, event.survives, event.placed
     timeout_s = run.definition.steps[i].timeout_s
     if timeout_s is not None:
         due = event.at + timeout_s + ATTEMPT_GRACE_S
         heapq.heappush(run.timers, Timer(due, "attempt", i, event.attempt))
 
 
-def _succeed(run: Run, event: StepSucceeded) -> None:
+def _fail_attempt(run: Run, event: AttemptFailed) -> None:
     i = run.definition.index[event.step]
-    _enter(run, i, "succeeded", event.at)
     state = run.steps[i]
-    state.value = event.value
-    state.ended_at = event.at
+    _note_worker(state, event)
+    _enter(run, i, "backoff", event.at)
+    state.tries += 1
+    state.attempt = Attempt(event.attempt + 1)
+    state.failure = event.failure
+    if event.progress is not None:
+        state.progress = event.progress
+
+
+def _note_worker(state: StepState, event: StepSucceeded | AttemptFailed) -> None:
+    """Who made the attempt; a grant, if one was recorded, has told how it was chosen."""
+    if event.worker and state.phase != "running":
+        state.placed = event.placed
     state.worker = event.worker or state.worker
     state.started_at = event.started_at or state.started_at
+
+
+def _lose(run: Run, i: int, event: AttemptLost) -> None:
+    state = run.steps[i]
+    state.attempt = Attempt(event.attempt + 1)
+    state.worker = event.worker or state.worker
+    if event.progress is not None:
+        state.progress = event.progress
+    state.losses = with_loss(state.losses, event)
+    _offer(run, i, event.at)
+
+
+def _succeed(run: Run, event: StepSucceeded) -> None:
+    i = run.definition.index[event.step]
+    state = run.steps[i]
+    _note_worker(state, event)
+    _enter(run, i, "succeeded", event.at)
+    state.value = event.value
+    state.ended_at = event.at
     state.failure = None
+    state.progress = None
+    state.losses = NO_LOSSES
     if event.context:
         # A new dict, not an update: tasks handed out earlier keep the context they were given.
         run.context = {**run.context, **event.context}
@@ -359,7 +408,7 @@ def _resume(run: Run, at: float) -> None:
             state.phase == "timing" and run.definition.steps[i].wait_s is not None
         ):
             state.due += paused_s
-        if state.phase in ("ready", "backoff"):
+        if state.phase in ("ready", "backoff", "parked"):
             state.ready_at += at - max(run.paused_at, state.ready_at)
     run.status = "running"
     run.paused_at = None

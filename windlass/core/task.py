@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     priority: int = 0
     timeout_s: float | None = None  # for this attempt, from its start
     namespace: str = "default"
+    heartbeat_timeout_s: float | None = None  # a longer silence than this ends the attempt
+    progress: Json = None  # the last details an earlier attempt told
 
     @property
     def name(self) -> TaskName:
@@ -71,6 +74,10 @@ class Result:
     context: dict[str, Json] = field(default_factory=dict)
 
 
+def _unheard(details: Json) -> None:
+    """Where nobody listens, as in a test that calls a step's function itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepContext:
     """What a Python step gets when it has a parameter named `ctx`."""
@@ -83,3 +90,9 @@ class StepContext:
     context: dict[str, Json]
     parents: dict[str, Json]
     labels: dict[str, str]
+    progress: Json = None  # the last details that an earlier attempt told
+    tell: Callable[[Json], None] = field(default=_unheard, repr=False, compare=False)
+
+    def heartbeat(self, details: Json = None) -> None:
+        """Say that the step lives, and how far it is; the next attempt has that as `progress`."""
+        self.tell(details)

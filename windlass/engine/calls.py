@@ -27,6 +27,9 @@ _NAMED: Final[dict[str, type[WindlassError]]] = {
     )
 }
 
+# For a third node to ask and to answer: with less, nobody would know whether it was asked.
+LEFT_MIN_S: Final = 0.05
+
 
 class Calls:
     def __init__(self, peers: Peers, living: Callable[[], Collection[NodeId]]) -> None:
@@ -62,7 +65,7 @@ class Calls:
         sent = False
         for node in sorted(self._living()):
             left = deadline - clock()
-            if node == to or left <= 0 or not self._peers.has_link(node):
+            if node == to or left <= LEFT_MIN_S or not self._peers.has_link(node):
                 continue
             try:
                 answer = await self._peers.call(

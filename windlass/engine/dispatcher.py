@@ -8,68 +8,32 @@ run asks again. A task is known by its name (run, step, attempt), so asking twic
 
 Two tables: the tasks of the shards that are here, wherever they run; and what the workers here hold, whoever
 owns it. When a shard moves, its tasks run on; the new owner asks every node what it holds, and adopts it.
+When a worker moves, so do its tasks: it tells the next node what it holds, and that node tells the owners.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
+from windlass.core.assign.index import Index
+from windlass.core.assign.placed import Placed
+from windlass.core.assign.policy import Assign
+from windlass.core.cluster import NodeId
 from windlass.core.errors import Refused
-from windlass.core.explain import Outside, TaskSeen, WorkerSeen
-from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId, run_key
-from windlass.core.task import Task, TaskName
-from windlass.engine.queues import Entry, Holder, Kind, Owner, Queues, task_name
+from windlass.core.fleet import Seen
+from windlass.core.names import Attempt, Key, SessionId, StepId, run_key
+from windlass.core.task import Json, Task, TaskName
+from windlass.engine.choosing import Choosing
+from windlass.engine.dispatch_ports import Elsewhere, News, Nobody
+from windlass.engine.queues import Entry, Holder, Kind, Loss, Owner, task_name
+from windlass.engine.slots import BuiltIn, Crewman, Slots
+from windlass.engine.table import Table
 
 DONE_KEPT: Final = 10_000  # names of tasks that ended here, so that a late repeat of an offer starts nothing
-SEEN_MAX: Final = 100  # tasks of one run that `outlook` tells about
-
-
-class Worker(Protocol):
-    """A worker that is connected here, as the dispatcher sees it."""
-
-    @property
-    def id(self) -> WorkerId: ...
-
-    @property
-    def session(self) -> SessionId: ...
-
-    @property
-    def capabilities(self) -> frozenset[str]: ...
-
-    @property
-    def free(self) -> int:
-        """How many more tasks it can take now."""
-
-    def start(self, task: Task) -> None:
-        """Begin. Raises Refused: it did not, and the task goes to somebody else under its next number."""
-
-    def stop(self, name: TaskName) -> None:
-        """End the task for real; it reports nothing. Unknown names are ignored."""
-
-
-class Elsewhere(Protocol):
-    """The workers of another node, as far as that node has told of them."""
-
-    @property
-    def id(self) -> WorkerId: ...
-
-    @property
-    def session(self) -> SessionId: ...
-
-    @property
-    def capabilities(self) -> frozenset[str]: ...
-
-    @property
-    def free(self) -> int: ...
-
-    def offer(self, task: Task, shard: int, epoch: int) -> None:
-        """Ask it to run the task. Leads to `Dispatcher.taken` or `returned`, or it is disconnected."""
-
-    def stop(self, name: TaskName, shard: int, epoch: int) -> None: ...
+ASIDE_MAX: Final = 100  # tasks that nobody is found for, in one round, though somebody seemed to fit
 
 
 @dataclass(slots=True)
@@ -80,28 +44,28 @@ class Tally:
     adopted: int = 0
     lost: int = 0
     recalled: int = 0
+    by_strategy: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
 class Dispatcher:
+    slots: Slots
+    choosing: Choosing
+    table: Table = field(default_factory=Table)
+    shard_of: Callable[[str], int] = lambda run: 0
     on_matched: Callable[[], None] = lambda: None  # called when slots or the queue may have changed
     may_grant: Callable[[], bool] = lambda: True  # whether the shards here are surely still ours
-    # How many steps we may have out, of one namespace and of the runs that one token has started; 0: any.
-    bounds: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    # Whether this worker's next slot is for somebody else, whose task is more urgent than one of this rank.
+    lends: Callable[[Seen, float], bool] = lambda worker, rank: False
+    on_missing: Callable[[TaskName, Holder], None] = lambda name, holder: None  # it may be on its way
+    news: News = field(default_factory=Nobody)
     tally: Tally = field(default_factory=Tally)
-    _entries: dict[TaskName, Entry] = field(default_factory=dict)
-    _by_run: dict[Key, dict[TaskName, Entry]] = field(default_factory=dict)
-    _lent: dict[TaskName, Entry] = field(default_factory=dict)  # those that other nodes run
-    _queues: Queues = field(default_factory=Queues)
-    _out: Counter[str] = field(default_factory=Counter)  # entries that do not wait, by namespace
-    _out_by: Counter[str] = field(default_factory=Counter)  # and by who started their runs
-    _workers: dict[SessionId, Worker] = field(default_factory=dict)
-    _abroad: dict[SessionId, Elsewhere] = field(default_factory=dict)
-    _here: dict[TaskName, Worker] = field(default_factory=dict)  # what workers here hold, for any owner
+    _abroad: dict[NodeId, Elsewhere] = field(default_factory=dict)
+    _here: dict[TaskName, Holder] = field(default_factory=dict)  # what workers here hold, for any owner
     _found: dict[int, dict[TaskName, Holder]] = field(default_factory=dict)  # per shard that is being opened
     _unsure: set[int] = field(default_factory=set)  # of these: a living node did not say what it runs
+    _open: set[int] = field(default_factory=set)  # shards
     _done: OrderedDict[TaskName, None] = field(default_factory=OrderedDict)
-    _count: int = 0
     _matching: bool = False
 
     # For the shards that are here.
@@ -116,201 +80,323 @@ class Dispatcher:
         priority: int,
         requires: Iterable[str],
         by: str = "",
+        since: float = 0.0,
+        work: str = "",
+        assign: Assign | None = None,
+        earlier: Callable[[], str] = str,
     ) -> None:
+        """`since`: when it began to wait. `earlier`: the worker that ran the run's last step."""
         name = task_name(key, step, attempt)
-        known = self._entries.get(name)
+        known = self.table.get(name)
         if known is not None:
             known.owner = owner
             if known.state == "held" and known.holder is not None:  # the grant was never recorded
-                owner.granted(key, step, attempt, known.holder.worker, known.holder.session)
+                owner.granted(key, step, attempt, known.holder, known.placed)
             return
-        # Queues are kept apart only where somebody may have to wait for another one.
-        entry = self._enter(owner, key, step, attempt, priority, requires, by if self.bounds()[1] else "")
+        entry = self.table.enter(owner, key, step, attempt, requires, priority=priority, since=since, by=by)
+        entry.assign, entry.work = assign, work
+        self.choosing.note_earlier(entry, earlier)
         self.tally.offered += 1
         if self._adopt(entry):
             assert entry.holder is not None
-            owner.granted(key, step, attempt, entry.holder.worker, entry.holder.session)
+            owner.granted(key, step, attempt, entry.holder, None)
         elif owner.number in self._unsure:
             # Somebody out of reach may run it: the next attempt has another number, so that only one counts.
-            self._lose(entry, "it may be running on a node that cannot be reached")
+            self._lose(entry, Loss("it may be running on a node that cannot be reached"))
+        elif owner.number in self._found:
+            self.table.held_back[name] = entry  # until the shard is open, and nobody astray may have it
         else:
-            self._queues.push(entry)
+            self.table.queues.push(entry)
             self.match()
 
-    def watch(
-        self, owner: Owner, key: Key, step: StepId, attempt: Attempt, *, worker: WorkerId, session: SessionId
-    ) -> None:
+    def watch(self, owner: Owner, key: Key, step: StepId, attempt: Attempt, holder: Holder) -> None:
         """The owner has it in writing who holds the task: say so if that worker is gone."""
-        known = self._entries.get(task_name(key, step, attempt))
+        known = self.table.get(task_name(key, step, attempt))
         if known is not None and known.state in ("held", "reported"):
             known.owner = owner
             return
-        entry = known or self._enter(owner, key, step, attempt, 0, ())
-        if not self._adopt(entry):
-            self._drop(entry, stop=False)
-            self.tally.lost += 1
-            owner.lost(key, step, attempt, f"the worker {worker} that held it is gone")
+        entry = known or self.table.enter(owner, key, step, attempt)
+        if self._adopt(entry):
+            return
+        if holder.survives and owner.number in self._found:
+            self.table.hold(entry, holder, elsewhere=False)
+            self.on_missing(entry.name, holder)
+            return
+        self._lose(entry, Loss(f"the worker {holder.worker} that held it is gone", holder.worker))
 
     def expect(self, shard: int, found: Mapping[TaskName, Holder], *, sure: bool = True) -> None:
         """A shard is being opened: these of its tasks run somewhere; and others too, unless that is sure."""
-        self._found[shard] = dict(found)
+        self._found[shard] = {**found, **self._found.get(shard, {})}  # what came by itself is newer
         if not sure:
             self._unsure.add(shard)
 
     def settle(self, owner: Owner) -> None:
-        """The shard is open: what nobody asked for again is stopped."""
+        """The shard is open: what nobody asked for again is stopped. What waits is let go by `let_go`."""
         self._unsure.discard(owner.number)
+        self._open.add(owner.number)
         for name, holder in self._found.pop(owner.number, {}).items():
             self._stop(name, holder, owner)
 
+    def let_go(self, owner: Owner) -> None:
+        """Nobody astray can have what the shard found waiting when it was opened."""
+        self.table.let_go(owner)
+        self.match()
+
     def release(self, owner: Owner) -> None:
         """The shard is closed: its tasks that run go on, and report to whoever owns them then."""
-        for entry in list(self._entries.values()):
+        for entry in self.table:
             if entry.owner is owner:
                 self._drop(entry, stop=False)
         self._found.pop(owner.number, None)
         self._unsure.discard(owner.number)
+        self._open.discard(owner.number)
 
     def recall(self, key: Key, step: StepId, attempt: Attempt) -> None:
-        entry = self._entries.get(task_name(key, step, attempt))
+        entry = self.table.get(task_name(key, step, attempt))
         if entry is not None:
             self._drop(entry, stop=True)
             self._make_room()
 
     def withdraw(self, key: Key) -> None:
         """Take back what no worker holds yet."""
-        for entry in list(self._by_run.get(key, {}).values()):
+        for entry in self.table.of_run(key):
             if entry.state == "queued":
                 self._drop(entry, stop=False)
 
     def recall_all(self, key: Key) -> None:
-        for entry in list(self._by_run.get(key, {}).values()):
+        for entry in self.table.of_run(key):
             self._drop(entry, stop=True)
         self._make_room()
 
     def finished(self, name: TaskName) -> None:
         """The owner has kept the result, or does not want it."""
-        entry = self._entries.get(name)
+        entry = self.table.get(name)
         if entry is not None:
             self._drop(entry, stop=False)
             self._make_room()
 
-    def audit(self, owner: Owner, session: SessionId, asked: Iterable[TaskName], held: set[TaskName]) -> None:
+    def audit(
+        self, owner: Owner, node: NodeId, asked: Iterable[TaskName], held: Mapping[TaskName, Holder]
+    ) -> None:
         """What another node says it holds of a shard, beside what it was known to hold when it was asked."""
         for name in asked:
-            entry = self._entries.get(name)
-            gone = entry is not None and entry.state == "held" and name not in held
-            if gone and entry is not None and entry.holder is not None and entry.holder.session == session:
-                self._lose(entry, f"the worker {entry.holder.worker} no longer has it")
-        place = self._abroad.get(session)
-        for name in sorted(held):
-            if name not in self._entries and place is not None:
+            entry = self.table.get(name)
+            holder = None if entry is None or entry.state != "held" else entry.holder
+            if entry is not None and holder is not None and holder.node == node and name not in held:
+                loss = Loss(f"the worker {holder.worker} no longer has it", holder.worker)
+                self._lose(entry, loss)
+        place = self._abroad.get(node)
+        for name, holder in sorted(held.items()):
+            if not self.adopt(name, holder) and place is not None:
                 place.stop(name, owner.number, owner.epoch)
 
     def unknown(self, names: Iterable[TaskName]) -> list[TaskName]:
         """Which of these tasks no shard here waits for."""
-        return [name for name in names if name not in self._entries]
+        return [name for name in names if name not in self.table]
 
-    def held_abroad(self, owner: Owner) -> dict[SessionId, list[TaskName]]:
+    def held_abroad(self, owner: Owner) -> dict[NodeId, list[TaskName]]:
         """What other nodes are known to run for this shard."""
-        found: dict[SessionId, list[TaskName]] = {}
-        for name, entry in self._lent.items():
-            holder = entry.holder if entry.owner is owner and entry.state == "held" else None
-            if holder is not None and holder.session in self._abroad:
-                found.setdefault(holder.session, []).append(name)
-        return found
+        return self.table.held_abroad(owner, self._abroad)
+
+    def adopt(self, name: TaskName, holder: Holder) -> bool:
+        """A node says that its worker has the task. False: nobody wants that; it is to be stopped."""
+        entry = self.table.get(name)
+        if entry is None:
+            opening = self._found.get(self.shard_of(name[1]))
+            if opening is not None:
+                opening[name] = holder
+            return opening is not None
+        match entry.state:
+            case "queued":
+                self._hold(entry, holder)
+                self.tally.adopted += 1
+                entry.owner.granted(entry.key, entry.step, entry.attempt, holder, entry.placed)
+                return True
+            case "held" | "offered":
+                mine = entry.holder is not None and self._is_same(entry.holder, holder)
+                if mine:
+                    moved = entry.holder != holder
+                    self._hold(entry, holder)
+                    if moved:
+                        entry.owner.granted(entry.key, entry.step, entry.attempt, holder, entry.placed)
+                return mine
+            case _:
+                return True  # its result is on the way
 
     # For workers, here and elsewhere.
 
-    def connect(self, worker: Worker) -> None:
-        self._workers[worker.session] = worker
+    @property
+    def index(self) -> Index:
+        return self.slots.index
+
+    def employ(self, worker: BuiltIn) -> None:
+        """The worker inside this process is at work."""
+        self.slots.employ(worker)
         self.match()
 
-    def disconnect(self, session: SessionId, reason: str) -> list[TaskName]:
-        """The worker is gone for good: what it held is lost. Answers what it held for owners elsewhere."""
-        worker = self._workers.pop(session, None)
-        self._abroad.pop(session, None)
-        guests = []
-        for name, holder in list(self._here.items()):
-            if holder is worker:
-                del self._here[name]
-                if name not in self._entries:
-                    guests.append(name)
-        for entry in list(self._entries.values()):
-            if entry.out and entry.holder is not None and entry.holder.session == session:
-                self._lose(entry, reason)
+    def connect(self, worker: Crewman, held: Collection[TaskName] = ()) -> list[TaskName]:
+        """It can be chosen, once it is registered. Answers what it holds and nobody here wants.
+
+        Owners elsewhere are told what it holds; what they do not want they have stopped.
+        """
+        holder = self.slots.holder(worker.seen)
+        unwanted = [name for name in held if not self._brought(name, holder)]
+        self.slots.connect(worker, [name for name in held if name in self._here])
+        self.match()
+        return unwanted
+
+    def refresh(self, session: SessionId) -> None:
+        """Its load, its health, or what it may be given has changed."""
+        seen = self.index.get(session)
+        if seen is not None:
+            self.index.changed(seen)
+            self.match()
+
+    def freed(self, session: SessionId, name: TaskName) -> None:
+        """One of the crew is done with a task: its slot is free, whatever becomes of the result."""
+        if self.slots.freed(session, name):
+            self.match()
+
+    def depart(self, session: SessionId) -> list[TaskName]:
+        """Out of choosing at once. Answers what it holds, which stays as it is: see `Partings`."""
+        self.slots.depart(session)
+        self.on_matched()
+        return [name for name, holder in self._here.items() if holder.session == session]
+
+    def dismiss(self, session: SessionId, reason: str, *, witnessed: bool = False) -> None:
+        """The worker is gone for good: what it held is lost, and the owners are told."""
+        for name in self.depart(session):
+            self.gone_here(name, session, Loss(reason, witnessed=witnessed))
         for found in self._found.values():
             for name in [name for name, holder in found.items() if holder.session == session]:
                 del found[name]
+
+    def gone_here(self, name: TaskName, session: SessionId, loss: Loss) -> None:
+        """A worker that was connected here does not have the task any more."""
+        holder = self._here.get(name)
+        if holder is None or holder.session != session:
+            return
+        del self._here[name]
+        loss = loss._replace(worker=holder.worker)
+        if name in self.table:
+            self.gone(name, holder, loss)
+        else:
+            self.news.lost(name, holder, loss)
+
+    def gone(self, name: TaskName, holder: Holder, loss: Loss) -> None:
+        """Who was thought to hold it there has it no more; unless somebody else is known to have it now."""
+        entry = self.table.get(name)
+        if entry is not None and entry.out and entry.held_by(holder.session, holder.node):
+            self._lose(entry, loss)
+
+    def give_back(self, name: TaskName, session: SessionId, reason: str) -> None:
+        """The worker lives, and will not run it."""
+        self.freed(session, name)
+        self.gone_here(name, session, Loss(reason, returned=True))
+
+    def progress(self, name: TaskName, session: SessionId, details: Json) -> None:
+        """How far it is, as its worker here says."""
+        holder = self._here.get(name)
+        if holder is None or holder.session != session:
+            return
+        if not self.progressed(name, details):
+            self.news.progressed(name, details)
+
+    def progressed(self, name: TaskName, details: Json) -> bool:
+        """The same, as its node says. False: it is of no shard here."""
+        entry = self.table.get(name)
+        if entry is not None:
+            entry.progress = details
+        return entry is not None
+
+    def meet(self, node: NodeId, place: Elsewhere) -> None:
+        self._abroad[node] = place
+
+    def moved(self, session: SessionId) -> None:
+        """A worker that was here is with another node now, which has told the owners what it holds."""
+        for name in self.depart(session):
+            holder = self._here.pop(name)
+            self.gone(name, holder, Loss("its worker went elsewhere without it", holder.worker))
+
+    def part_with(self, node: NodeId, reason: str) -> list[TaskName]:
+        """The node is dead. Answers what its workers hold that may have survived it; the rest is lost."""
+        self._abroad.pop(node, None)
+        for seen in [seen for seen in self.index.all() if seen.node == node]:
+            self.index.drop(seen.session)
+        survivors = []
+        for entry in self.table:
+            if not entry.out or entry.holder is None or entry.holder.node != node:
+                continue
+            if entry.holder.survives and entry.state == "held":
+                survivors.append(entry.name)
+            else:
+                self._lose(entry, Loss(reason, entry.holder.worker))
+        for found in self._found.values():
+            for name in [name for name, holder in found.items() if holder.node == node]:
+                del found[name]
         self.on_matched()
-        return guests
+        return survivors
 
-    def meet(self, abroad: Elsewhere) -> None:
-        self._abroad[abroad.session] = abroad
-
-    def taken(self, name: TaskName, session: SessionId, worker: WorkerId) -> None:
+    def taken(self, name: TaskName, holder: Holder) -> None:
         """Another node runs the task."""
-        entry = self._entries.get(name)
-        if entry is None or entry.holder is None or entry.holder.session != session:
+        entry = self.table.get(name)
+        if entry is None or entry.state != "offered" or not self.is_offered(name, holder.node):
             return
-        if entry.state == "offered":
-            entry.state, self._lent[name] = "held", entry
-            self.tally.granted += 1
-            self.tally.abroad += 1
-            entry.holder = entry.holder._replace(worker=worker)
-            entry.owner.granted(entry.key, entry.step, entry.attempt, worker, session)
+        self._hold(entry, holder)
+        self.tally.granted += 1
+        self.tally.abroad += 1
+        entry.owner.granted(entry.key, entry.step, entry.attempt, holder, entry.placed)
 
-    def returned(self, name: TaskName, session: SessionId) -> None:
+    def returned(self, name: TaskName, node: NodeId) -> None:
         """Another node did not take the task: it waits again, in its old place."""
-        entry = self._entries.get(name)
-        if entry is None or entry.state != "offered" or entry.holder is None:
-            return
-        if entry.holder.session == session:
-            entry.state, entry.holder = "queued", None
-            self._count_out(entry, -1)
-            self._queues.push(entry)
+        entry = self.table.get(name)
+        if entry is not None and self.is_offered(name, node):
+            self.table.back(entry)
             self.match()
 
-    def refused(self, name: TaskName, session: SessionId, reason: str) -> None:
+    def refused(self, name: TaskName, node: NodeId, reason: str) -> None:
         """Another node will never take the attempt: make the next one."""
-        entry = self._entries.get(name)
-        if entry is not None and self.is_offered(name, session):
-            self._lose(entry, reason)
+        entry = self.table.get(name)
+        if entry is not None and self.is_offered(name, node):
+            self._lose(entry, Loss(reason))
 
-    def is_offered(self, name: TaskName, session: SessionId) -> bool:
+    def is_offered(self, name: TaskName, node: NodeId) -> bool:
         """Whether that node's word is still waited for."""
-        entry = self._entries.get(name)
-        return (
-            entry is not None
-            and entry.state == "offered"
-            and entry.holder is not None
-            and entry.holder.session == session
-        )
+        entry = self.table.get(name)
+        if entry is None or entry.state != "offered" or entry.holder is None:
+            return False
+        return entry.holder.node == node
 
     def is_done(self, name: TaskName) -> bool:
         """Whether it was run here and is over: whoever offers it does not know that, or is late."""
         return name in self._done
 
-    def accept(self, task: Task) -> Worker:
-        """Run a task of another node's shard. Raises Refused: nobody here can, now."""
+    def accept(
+        self,
+        task: Task,
+        requires: frozenset[str],
+        session: SessionId | None = None,
+        *,
+        kept: bool = False,
+    ) -> Holder:
+        """Run a task of another node's shard. Raises Refused: nobody here can, now.
+
+        `kept`: a slot of that worker was kept for it.
+        """
         held = self._here.get(task.name)
         if held is not None:
             return held
-        needs = frozenset((task.kind, *task.requires))
-        for worker in self._workers.values():
-            if worker.free > 0 and needs <= worker.capabilities:
-                worker.start(task)
-                self._here[task.name] = worker
-                return worker
-        raise Refused("no free slot here")
+        if kept and session is not None:
+            self.slots.unreserve(session)
+        seen = self.slots.able(session, requires, task.namespace)
+        if seen is None:
+            raise Refused("no free slot here")
+        self.slots.start(seen, task)
+        return self._held(seen, task.name)
 
     def holds(self, concerns: Callable[[str], bool]) -> dict[TaskName, Holder]:
         """What the workers here hold of the runs that this concerns."""
-        return {
-            name: Holder(worker.id, worker.session)
-            for name, worker in self._here.items()
-            if concerns(name[1])
-        }
+        return {name: holder for name, holder in self._here.items() if concerns(name[1])}
 
     def guests(self) -> list[TaskName]:
         """What the workers here hold and no shard here waits for."""
@@ -319,14 +405,14 @@ class Dispatcher:
     def stop_here(self, name: TaskName) -> None:
         """Its owner does not want it any more."""
         self._forget(name)
-        worker = self._here.pop(name, None)
-        if worker is not None:
+        holder = self._here.pop(name, None)
+        if holder is not None:
             self.tally.recalled += 1
-            worker.stop(name)
+            self.slots.stop(holder.session, name)
 
     def reported(self, name: TaskName) -> None:
         """The worker is done with the task; its result is on its way to the owner."""
-        entry = self._entries.get(name)
+        entry = self.table.get(name)
         if entry is not None and entry.out:
             entry.state = "reported"
 
@@ -336,14 +422,24 @@ class Dispatcher:
         self._here.pop(name, None)
         self.finished(name)
 
-    @property
-    def waiting(self) -> int:
-        return sum(1 for entry in self._entries.values() if entry.state == "queued")
+    def give(self, node: NodeId, seen: Seen) -> bool:
+        """A worker there has a slot for the most urgent task that it can run. False: there is none."""
+        if not self.may_grant():
+            return False
+        entry = self.table.queues.next(
+            lambda kind: self.table.bound_of(kind) or not kind.fits(seen.capabilities, seen.namespaces)
+        )
+        if entry is None:
+            return False
+        entry.placed = Placed("the first free slot", (), 1)
+        self._send(entry, node, seen)
+        return True
+
+    # For those who look.
 
     @property
-    def hungry(self) -> bool:
-        """Whether any task waits. Asked in nearly every turn of the loop, so it counts none."""
-        return self._queues.hungry
+    def waiting(self) -> int:
+        return self.table.waiting
 
     @property
     def held(self) -> int:
@@ -354,178 +450,149 @@ class Dispatcher:
 
     @property
     def free(self) -> int:
-        return sum(max(0, worker.free) for worker in self._workers.values())
+        return sum(seen.free for seen in self.slots.with_room())
 
-    @property
-    def capabilities(self) -> frozenset[str]:
-        return frozenset().union(*(worker.capabilities for worker in self._workers.values()))
-
-    @property
-    def workers(self) -> list[Worker]:
-        return list(self._workers.values())
-
-    def outlook(self, key: Key) -> Outside:
-        """What the tasks of a run wait for. Looks, and changes nothing."""
-        of_run = heapq.nsmallest(SEEN_MAX, self._by_run.get(key, {}).values(), key=lambda entry: entry.rank)
-        first = next((entry for entry in of_run if entry.state == "queued"), None)
-        tasks = {
-            entry.step: TaskSeen(
-                held=entry.state != "queued",
-                worker="" if entry.holder is None else entry.holder.worker,
-                ahead=self._ahead(entry) if entry is first else None,
-                bound=self._bound_of(entry.kind) if entry.state == "queued" else 0,
-            )
-            for entry in of_run
-        }
-        held = Counter(worker.session for worker in self._here.values())
-        held.update(
-            entry.holder.session
-            for entry in self._entries.values()
-            if entry.out and entry.holder is not None and entry.holder.session in self._abroad
-        )
-        workers = tuple(
-            WorkerSeen(worker.id, worker.capabilities, max(0, worker.free), held[worker.session])
-            for worker in self._everybody()
-        )
-        return Outside(tasks, workers)
+    def tasks_of(self, session: SessionId) -> list[TaskName]:
+        return [name for name, holder in self._here.items() if holder.session == session]
 
     def match(self) -> None:
         """Hand out tasks until nobody fits. Called when a task is offered and when a slot comes free."""
         if self._matching or not self.may_grant():  # within: a worker that ends a task as it starts it
             return
+        if not self.table.queues:
+            return self.on_matched()
         self._matching = True
+        aside: list[Entry] = []
         try:
-            for worker in list(self._workers.values()):
-                while worker.free > 0 and (entry := self._next(worker.capabilities)) is not None:
-                    self._grant(entry, worker)
-            if self._queues:
-                self._match_abroad()
+            self.slots.look()
+            while len(aside) < ASIDE_MAX and (entry := self.table.queues.next(self._hindered)) is not None:
+                if not self._place(entry):
+                    aside.append(entry)
         finally:
+            for entry in aside:
+                if entry.state == "queued":
+                    self.table.queues.push(entry)
             self._matching = False
         self.on_matched()
 
-    def _match_abroad(self) -> None:
-        """What nobody here can take goes to the node with the most free slots."""
-        for abroad in sorted(self._abroad.values(), key=lambda abroad: (-abroad.free, abroad.id)):
-            while abroad.free > 0 and (entry := self._next(abroad.capabilities)) is not None:
-                self._send(entry, abroad)
+    def _hindered(self, kind: Kind) -> bool:
+        return bool(self.table.bound_of(kind)) or not self.choosing.may_fit(kind)
 
-    def _send(self, entry: Entry, abroad: Elsewhere) -> None:
+    def _place(self, entry: Entry) -> bool:
+        """Give it to whom the strategy says. False: nobody can have it now."""
+        while (choice := self.choosing.choose(entry)) is not None:
+            seen = choice.worker
+            here = seen.session in self.slots
+            if here and self.lends(seen, entry.rank[0]):
+                continue
+            if not here and seen.node not in self._abroad:
+                self.index.drop(seen.session)
+                continue
+            entry.placed = choice.placed
+            self.tally.by_strategy[choice.placed.strategy] += 1
+            self.choosing.chosen(entry, seen.id)
+            if here:
+                self._grant(entry, seen)
+            else:
+                self._send(entry, seen.node, seen)
+            return True
+        return False
+
+    def _send(self, entry: Entry, node: NodeId, seen: Seen) -> None:
         task = entry.owner.task(entry.key, entry.step, entry.attempt)
         if task is None:
             self._drop(entry, stop=False)
             return
-        entry.state, entry.holder = "offered", Holder(abroad.id, abroad.session)
-        self._count_out(entry, 1)
-        abroad.offer(task, entry.owner.number, entry.owner.epoch)
+        self.table.offer(entry, Holder(seen.id, seen.session, node, survives=not seen.built_in))
+        self.slots.tried(seen)
+        seen.active += 1  # until its node says otherwise
+        self.index.changed(seen)
+        self._abroad[node].offer(task, entry.owner.number, entry.owner.epoch, seen.session)
 
-    def _ahead(self, entry: Entry) -> int:
-        """How many tasks that wait go first to a worker that could run this one."""
-        return self._queues.ahead(entry, [worker.capabilities for worker in self._everybody()])
-
-    def _everybody(self) -> list[Worker | Elsewhere]:
-        return [*self._workers.values(), *self._abroad.values()]
-
-    def _next(self, capabilities: frozenset[str]) -> Entry | None:
-        return self._queues.next(capabilities, blocked=self._bound_of)
-
-    def _grant(self, entry: Entry, worker: Worker) -> None:
+    def _grant(self, entry: Entry, seen: Seen) -> None:
         task = entry.owner.task(entry.key, entry.step, entry.attempt)
         if task is None:
             self._drop(entry, stop=False)
             return
         try:
-            worker.start(task)
+            self.slots.start(seen, task)
         except Refused as refusal:
+            loss = Loss(f"refused by {seen.id}: {refusal}", seen.id)
+            self.choosing.exclude(entry, seen.session)
             self._drop(entry, stop=False)
-            entry.owner.lost(entry.key, entry.step, entry.attempt, f"refused by {worker.id}: {refusal}")
+            entry.owner.lost(entry.key, entry.step, entry.attempt, loss)
             return
-        entry.state, entry.holder = "held", Holder(worker.id, worker.session)
-        self._count_out(entry, 1)
-        self._here[entry.name] = worker
+        holder = self._held(seen, entry.name)
+        self.table.hold(entry, holder, elsewhere=False)
         self.tally.granted += 1
-        entry.owner.granted(entry.key, entry.step, entry.attempt, worker.id, worker.session)
+        entry.owner.granted(entry.key, entry.step, entry.attempt, holder, entry.placed)
 
-    def _enter(
-        self,
-        owner: Owner,
-        key: Key,
-        step: StepId,
-        attempt: Attempt,
-        priority: int,
-        requires: Iterable[str],
-        by: str = "",
-    ) -> Entry:
-        self._count += 1
-        entry = Entry(key, step, attempt, owner, frozenset(requires), (-priority, self._count), by)
-        self._entries[entry.name] = entry
-        self._by_run.setdefault(key, {})[entry.name] = entry
-        return entry
+    def _held(self, seen: Seen, name: TaskName) -> Holder:
+        holder = self._here[name] = self.slots.holder(seen)
+        return holder
+
+    def _brought(self, name: TaskName, holder: Holder) -> bool:
+        """A worker that has come here says that it has the task. False: nobody wants it."""
+        before = self._here.get(name)
+        if before is not None and not self._is_same(before, holder):
+            return False
+        number = self.shard_of(name[1])
+        if number in self._open or number in self._found:
+            if not self.adopt(name, holder):
+                return False
+            self._here[name] = holder
+        else:
+            self._here[name] = holder
+            self.news.adopted(name, holder)
+        return True
+
+    def _is_same(self, before: Holder, after: Holder) -> bool:
+        """In the same life, or in a later one: that has no more than the result, which it kept on disk."""
+        if before.session == after.session:
+            return True
+        return before.worker == after.worker and self.index.get(before.session) is None
 
     def _adopt(self, entry: Entry) -> bool:
         """Whether the task runs already, as was found out when its shard was opened."""
         holder = self._found.get(entry.owner.number, {}).pop(entry.name, None)
-        worker = self._here.get(entry.name)
-        if holder is None and worker is not None:
-            holder = Holder(worker.id, worker.session)
-        if holder is None or not (holder.session in self._abroad or entry.name in self._here):
+        holder = self._here.get(entry.name, holder)
+        if holder is None or not (holder.node in self._abroad or entry.name in self._here):
             return False  # nobody has it, or whoever had it is gone meanwhile
-        entry.state, entry.holder = "held", holder
-        self._count_out(entry, 1)
-        if holder.session in self._abroad:
-            self._lent[entry.name] = entry
+        self._hold(entry, holder)
         self.tally.adopted += 1
         return True
+
+    def _hold(self, entry: Entry, holder: Holder) -> None:
+        elsewhere = holder.node in self._abroad
+        self.table.hold(entry, holder, elsewhere=elsewhere)
+        if elsewhere:
+            self._here.pop(entry.name, None)  # it was here, if so, with a worker that is elsewhere now
 
     def _forget(self, name: TaskName) -> None:
         self._done[name] = None
         if len(self._done) > DONE_KEPT:
             self._done.popitem(last=False)
 
-    def _lose(self, entry: Entry, reason: str) -> None:
+    def _lose(self, entry: Entry, loss: Loss) -> None:
         self.tally.lost += 1
+        if loss.returned and entry.holder is not None:
+            self.choosing.exclude(entry, entry.holder.session)
+        progress = entry.progress if loss.progress is None else loss.progress
         self._drop(entry, stop=False)
-        entry.owner.lost(entry.key, entry.step, entry.attempt, reason)
+        entry.owner.lost(entry.key, entry.step, entry.attempt, loss._replace(progress=progress))
 
     def _make_room(self) -> None:
         """A task is over: where only so many may be out, another one may go."""
-        if self._queues and any(self.bounds()):
+        if self.table.queues and any(self.table.bounds()):
             self.match()
 
-    def _bound_of(self, kind: Kind) -> int:
-        """How many tasks are out of the kind that keeps this one waiting; 0: none does."""
-        of_namespace, of_token = self.bounds()
-        if of_namespace and self._out[kind.namespace] >= of_namespace:
-            return of_namespace
-        return of_token if of_token and kind.by and self._out_by[kind.by] >= of_token else 0
-
-    def _count_out(self, entry: Entry, by: int) -> None:
-        self._out[entry.key.namespace] += by
-        if entry.by:
-            self._out_by[entry.by] += by
-            if not self._out_by[entry.by]:
-                del self._out_by[entry.by]
-
     def _drop(self, entry: Entry, *, stop: bool) -> None:
-        state, entry.state = entry.state, "gone"
-        if state == "gone":
-            return
-        if state == "queued":
-            self._queues.left(entry)
-        else:
-            self._count_out(entry, -1)
-        del self._entries[entry.name]
-        self._lent.pop(entry.name, None)
-        of_run = self._by_run[entry.key]
-        del of_run[entry.name]
-        if not of_run:
-            del self._by_run[entry.key]
         # At last: a worker that stops has a free slot, and looking for what fits there may drop others.
-        if stop and state in ("offered", "held") and entry.holder is not None:
+        if self.table.drop(entry) and stop and entry.holder is not None:
             self._stop(entry.name, entry.holder, entry.owner)
 
     def _stop(self, name: TaskName, holder: Holder, owner: Owner) -> None:
-        abroad = self._abroad.get(holder.session)
+        abroad = self._abroad.get(holder.node)
         if name in self._here:
             self.stop_here(name)
         elif abroad is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from windlass.core.commands import GrantStep
 from windlass.core.names import Attempt, Key, StepId
 from windlass.engine.clock import Clock
 from windlass.engine.letters import Letter
@@ -27,9 +28,10 @@ class Grants:
             self._look_in(self._delay_s)
         self._waiting.setdefault(name, (self._clock.now() + self._delay_s, letter))
 
-    def drop(self, name: Name) -> None:
-        """The attempt has ended: its end says who held it."""
-        self._waiting.pop(name, None)
+    def drop(self, name: Name) -> GrantStep | None:
+        """The attempt has ended: its end says who held it. Answers what would have been written."""
+        _, letter = self._waiting.pop(name, (0.0, None))
+        return letter.order if letter is not None and isinstance(letter.order, GrantStep) else None
 
     @property
     def due(self) -> bool:

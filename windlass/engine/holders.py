@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from windlass.core.cluster import NodeId
-from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import TaskName
+from windlass.engine.abroad import holders_of
+from windlass.engine.astray import Astray
 from windlass.engine.calls import Calls
 from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.membership import Membership
@@ -27,6 +28,7 @@ class Holders:
     membership: Membership
     dispatcher: Dispatcher
     calls: Calls
+    astray: Astray
     shard_of: Callable[[str], int]
 
     async def find(self, shard: int, epoch: int) -> tuple[dict[TaskName, Holder], bool]:
@@ -36,12 +38,20 @@ class Holders:
         and what that node may run has to be given up.
         """
         self.membership.fence(shard, epoch)
-        found = self.dispatcher.holds(lambda run: self.shard_of(run) == shard)
-        answers = await asyncio.gather(*(self._ask(node, shard, epoch) for node in self.membership.others()))
-        for node, names in answers:
-            for name, worker in (names or {}).items():
-                found.setdefault(name, Holder(worker, SessionId(node)))
-        return found, all(names is not None or not self.membership.alive(node) for node, names in answers)
+        self.dispatcher.expect(shard, {})  # workers that change their node now are heard, too
+        while True:
+            # First: who is registered with a living node by now has told it what it holds.
+            await self.astray.until()
+            found = self.dispatcher.holds(lambda run: self.shard_of(run) == shard)
+            asked = list(self.membership.others())
+            answers = await asyncio.gather(*(self._ask(node, shard, epoch) for node in asked))
+            # The workers of one that died meanwhile may be with nodes that had answered before.
+            if all(map(self.membership.alive, asked)):
+                break
+        for _, names in answers:
+            for name, holder in (names or {}).items():
+                found.setdefault(name, holder)
+        return found, all(names is not None for _, names in answers)
 
     async def audit(self, shard: Shard) -> None:
         """Compare what is run for the shard, here and elsewhere, with what is thought to run."""
@@ -49,14 +59,14 @@ class Holders:
             return
         for name in self._guests().get(shard.number, ()):
             self.dispatcher.stop_here(name)
-        for session, names in self.dispatcher.held_abroad(shard).items():
+        for node, names in self.dispatcher.held_abroad(shard).items():
             request = WhoHolds(shard.number, shard.epoch)
             try:
-                answer = await self.calls.call(NodeId(session), request, timeout_s=ASK_S)
+                answer = await self.calls.call(node, request, timeout_s=ASK_S)
             except (Unreachable, Lost):
                 continue
             if isinstance(answer, Held) and not shard.closed:
-                self.dispatcher.audit(shard, session, names, {task.name for task in answer.tasks})
+                self.dispatcher.audit(shard, node, names, holders_of(node, answer.tasks))
 
     async def ask_owners(self) -> None:
         """Stop what workers here run for nobody: the word to stop it may not have come this far."""
@@ -81,7 +91,7 @@ class Holders:
 
     async def _ask(
         self, node: NodeId, shard: int, epoch: int
-    ) -> tuple[NodeId, dict[TaskName, WorkerId] | None]:
+    ) -> tuple[NodeId, dict[TaskName, Holder] | None]:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.membership.settings.holders_s
         while self.membership.alive(node) and clock() < deadline:
@@ -92,6 +102,6 @@ class Holders:
                 await asyncio.sleep(AGAIN_S)
                 continue
             if isinstance(answer, Held):
-                return node, {task.name: WorkerId(task.worker) for task in answer.tasks}
+                return node, holders_of(node, answer.tasks)
             await asyncio.sleep(AGAIN_S)
         return node, None

@@ -13,39 +13,57 @@ from windlass.core.cluster import NodeId
 from windlass.core.commands import FinishStep
 from windlass.core.errors import Moved, Refused, WindlassError
 from windlass.core.events import AnyEvent
-from windlass.core.names import Key
-from windlass.engine.abroad import Abroad
+from windlass.core.names import Key, SessionId, WorkerId
+from windlass.core.needs import needs
+from windlass.engine.abroad import held_tasks, holders_of
 from windlass.engine.calls import Calls, failed
 from windlass.engine.dispatcher import Dispatcher
+from windlass.engine.fleet import Fleet
 from windlass.engine.following import Following
 from windlass.engine.logbook import Logbook
 from windlass.engine.membership import Membership
+from windlass.engine.outlook import candidates, outlook
+from windlass.engine.queues import Holder, Loss
 from windlass.engine.router import Router
 from windlass.wire import codec, messages
 from windlass.wire.messages import (
     Answer,
     AreWanted,
     Ask,
+    Assigned,
+    Busy,
+    Candidates,
+    Crewed,
+    CrewTold,
     Declined,
     Failed,
     Follow,
+    Gone,
+    Heads,
     Held,
-    HeldTask,
+    Holds,
     Hungry,
     IsQuiet,
+    LookCrew,
+    LookForWorkers,
     LookOutside,
     LooksLike,
     News,
     Notice,
     Offer,
+    OrderWorker,
     Owns,
+    Parted,
+    Progressed,
     Quiet,
     Relay,
     Replied,
     Request,
+    Room,
     Slots,
     Stop,
     Taken,
+    Unused,
     Unwanted,
     WhoHolds,
     Wrote,
@@ -60,8 +78,7 @@ class NodeHost:
 
     membership: Membership
     router: Router
-    dispatcher: Dispatcher
-    abroad: Abroad
+    fleet: Fleet
     calls: Calls
     logbook: Logbook
     runs: Following
@@ -69,6 +86,10 @@ class NodeHost:
     on_linked: Callable[[NodeId], None]
     on_unlinked: Callable[[NodeId], None]
     on_met: Callable[[str, NodeId], None]
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        return self.fleet.dispatcher
 
     async def answer(self, sender: NodeId, request: Request) -> Answer:
         match request:
@@ -78,7 +99,7 @@ class NodeHost:
                 self.membership.fence(request.shard, request.epoch)
                 return self._held(request.shard)
             case Offer():
-                return self._offer(request)
+                return self._offer(sender, request)
             case AreWanted(shard=number, names=names):
                 shard = self.router.shard(number)
                 if shard is None:
@@ -87,7 +108,17 @@ class NodeHost:
             case LookOutside(key=key):
                 if not self._owns(key):
                     return failed(Moved(f"{key.id} is not here"))
-                return LooksLike(self.dispatcher.outlook(key))
+                return LooksLike(outlook(self.dispatcher, key))
+            case LookCrew():
+                return CrewTold(tuple(self.fleet.roster.all()))
+            case OrderWorker(worker=worker, order=order):
+                told = self.fleet.crew.order(WorkerId(worker), order)
+                return CrewTold(() if told is None else (told,))
+            case LookForWorkers(key=key, step=step):
+                if not self._owns(key):
+                    return failed(Moved(f"{key.id} is not here"))
+                found = candidates(self.dispatcher, key, step)
+                return Candidates(None if found is None else tuple(found))
             case IsQuiet(key=key):
                 return Quiet(self.logbook.quiet(key))
             case Relay():
@@ -99,8 +130,20 @@ class NodeHost:
         match notice:
             case Owns(shards=shards):
                 self.membership.learn(shards)
+            case Crewed() | Busy() | Parted() | Heads() | Room() | Unused():
+                self.fleet.abroad.heard(sender, notice)
+            case Holds():
+                self._holds(sender, notice)
+            case Gone(name=name):
+                holder = Holder(WorkerId(notice.worker), SessionId(notice.session), sender)
+                loss = Loss(notice.reason, notice.worker, notice.witnessed, returned=notice.returned)
+                self.dispatcher.gone(name, holder, loss)
+            case Progressed(name=name):
+                self.dispatcher.progressed(name, messages.decode_json(notice.details))
+            case Assigned():
+                self.fleet.abroad.spawn(self.fleet.assignment.look())
             case Slots() | Hungry():
-                self.abroad.heard(sender, notice)
+                pass  # of an older node, which keeps its tasks to itself until it is a newer one
             case Stop():
                 if notice.epoch >= self.membership.fenced(notice.shard):
                     for name in notice.names:
@@ -118,7 +161,7 @@ class NodeHost:
                 assert_never(notice)
 
     def linked(self, member: NodeId) -> None:
-        self.abroad.greet(member)
+        self.fleet.abroad.greet(member)
         self.runs.linked(member)
         self.prints.linked(member)
         self.on_linked(member)
@@ -140,10 +183,16 @@ class NodeHost:
             return failed(error)
 
     def _held(self, shard: int) -> Held:
-        held = self.dispatcher.holds(lambda run: self.router.shard_of(run) == shard)
-        return Held(tuple(HeldTask(name, h.worker, h.session) for name, h in held.items()))
+        return Held(held_tasks(self.dispatcher.holds(lambda run: self.router.shard_of(run) == shard)))
 
-    def _offer(self, offer: Offer) -> Taken | Declined | Failed:
+    def _holds(self, sender: NodeId, holds: Holds) -> None:
+        """A worker has come there with tasks of shards of ours: they are its own, or nobody wants them."""
+        for name, holder in holders_of(sender, holds.tasks).items():
+            shard = self.router.shard(self.router.shard_of(name[1]))
+            if not self.dispatcher.adopt(name, holder) and shard is not None:
+                self.calls.tell(sender, Stop(shard.number, shard.epoch, (name,)))
+
+    def _offer(self, sender: NodeId, offer: Offer) -> Taken | Declined | Failed:
         if offer.epoch < self.membership.fenced(offer.shard):
             return Declined("a newer owner has spoken", stale=True)
         if not self.membership.fresh:  # the offer may have waited here for as long as we slept
@@ -151,12 +200,15 @@ class NodeHost:
         task = messages.decode_task(offer.task)
         if self.dispatcher.is_done(task.name):
             return Declined("it has been run here, and given up", done=True)
+        session = SessionId(offer.session) if offer.session else None
+        kept = session is not None and self.fleet.abroad.lending.take(sender, session)
         try:
-            worker = self.dispatcher.accept(task)
+            holder = self.dispatcher.accept(task, needs(task), session, kept=kept)
         except Refused as refusal:
-            self.abroad.declined()
+            if session is not None:
+                self.fleet.abroad.declined(session)
             return Declined(str(refusal))
-        return Taken(worker.id, worker.session)
+        return Taken(holder.worker, holder.session, holder.survives)
 
     def _owns(self, key: Key) -> bool:
         return self.router.shard(self.router.shard_of(key.id)) is not None

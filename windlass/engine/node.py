@@ -13,19 +13,19 @@ from typing import Final
 import msgspec
 
 from windlass.core import sharding
+from windlass.core.assign.index import Custom
 from windlass.core.cluster import Load, Member, NodeId, View
-from windlass.core.commands import FinishStep, LoseStep
+from windlass.core.commands import FinishStep
 from windlass.core.errors import NotFound, Refused, Stuck, WindlassError
-from windlass.core.explain import Outside
 from windlass.core.log import Bounds, Printed
 from windlass.core.names import Key, SessionId, WorkerId, run_key
 from windlass.core.orders import Purge
-from windlass.core.task import Failure, Outcome, Task, TaskName
-from windlass.engine.abroad import Abroad
+from windlass.core.task import Failure, Outcome, Task
 from windlass.engine.calls import Calls
 from windlass.engine.clock import Clock
+from windlass.engine.crew_secrets import references
 from windlass.engine.definitions import Definitions
-from windlass.engine.dispatcher import Dispatcher, Worker
+from windlass.engine.fleet import Fleet, FleetSettings, no_custom
 from windlass.engine.followers import Followers
 from windlass.engine.following import Following
 from windlass.engine.herald import Herald
@@ -37,6 +37,7 @@ from windlass.engine.membership import ClusterSettings, Membership
 from windlass.engine.post import NoPost, Post
 from windlass.engine.router import Router
 from windlass.engine.secrets import Secrets
+from windlass.engine.slots import BuiltIn
 from windlass.engine.stats import Stats
 from windlass.engine.surroundings import Settings, Surroundings
 from windlass.engine.tending import Tending
@@ -49,7 +50,11 @@ from windlass.peers import Host, Lost, Peers, Unreachable
 from windlass.registry import Registry
 from windlass.vault import Keyring
 from windlass.wire import messages
-from windlass.wire.messages import IsQuiet, LookOutside, LooksLike, Quiet, Wrote
+from windlass.wire.messages import (
+    IsQuiet,
+    Quiet,
+    Wrote,
+)
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +62,8 @@ SHARDS: Final = 100
 PURGED_AT_ONCE: Final = 500
 AGAIN_S: Final = 0.25
 ASK_S: Final = 2.0
-LOST_AGAIN_S: Final = 0.5
+LOOK_AROUND_S: Final = 1.0
+ASTRAY_LOOK_S: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class NodeSettings:
     logs: Bounds = field(default_factory=Bounds)
     namespace_tasks: int = 0  # steps of one namespace that run at once, in the whole cluster; 0: any number
     token_tasks: int = 0  # the same for the runs that one token has started
+    fleet: FleetSettings = field(default_factory=FleetSettings)
     look_s: float | None = LOOK_S  # how often the wall clock is looked at; None in a simulation
 
 
@@ -93,6 +100,8 @@ class Node:
         probe: Callable[[], Load] = Load,
         post: Post | None = None,  # how webhooks are sent
         keyring: Keyring | None = None,  # that seals secrets; None: there is no key here
+        task_key: bytes = b"",  # that proves to whom a task was given; the same for all nodes of a cluster
+        custom: Callable[[str], Custom] = no_custom,  # strategies of the user's, by name
     ) -> None:
         self.store = store
         self.leases = leases
@@ -112,17 +121,25 @@ class Node:
         self.membership = Membership(
             member, settings.cluster, monotonic or asyncio.get_running_loop().time, self._changed
         )
-        self.dispatcher = Dispatcher(
-            on_matched=self._matched, may_grant=lambda: self.membership.fresh, bounds=self._tasks_bounds
-        )
         late = _Late()
         self.peers = peers(late)
         self.calls = Calls(self.peers, lambda: self.membership.members)
-        self.abroad = Abroad(self.dispatcher, self.calls, me=lambda: self.membership.me)
+        self.fleet = Fleet(
+            self,
+            self.membership,
+            settings.fleet,
+            calls=lambda: self.calls,
+            chance=chance,
+            key=task_key,
+            custom=custom,
+            bounds=self._tasks_bounds,
+            refers_to=references(store, self.definitions, self.shard_of),
+        )
+        self.dispatcher = self.fleet.dispatcher
         self.router = Router(store, self.definitions, self.shard_of, self.membership, self.calls, self.stats)
         self.runs = Following(self.followers, self.calls, self.membership, self.shard_of)
         self.prints = Following(self.log_followers, self.calls, self.membership, self.shard_of, logs=True)
-        self.holders = Holders(self.membership, self.dispatcher, self.calls, self.shard_of)
+        self.holders = Holders(self.membership, self.dispatcher, self.calls, self.fleet.astray, self.shard_of)
         self.logbook = Logbook(
             store,
             self.committer,
@@ -157,6 +174,7 @@ class Node:
             hooks=self.hooks,
             herald=self.herald,
             holders=self.holders.find,
+            on_open=self.fleet.opened,
             short=self._short,
             too_new=lambda shard: self.tending.give_back(shard),
         )
@@ -169,8 +187,7 @@ class Node:
         late.host = NodeHost(
             self.membership,
             self.router,
-            self.dispatcher,
-            self.abroad,
+            self.fleet,
             self.calls,
             self.logbook,
             self.runs,
@@ -199,7 +216,7 @@ class Node:
                 finally:  # what the links tell from now on begins nothing
                     self.tenure.group = self.tending.group = None
         finally:
-            self.abroad.close()
+            self.fleet.close()
             self.timers.close()
             await self.peers.close()
 
@@ -208,10 +225,12 @@ class Node:
         group.create_task(self.committer.serve(), name="committer")
         group.create_task(self.logbook.serve(), name="logbook")
         await self.hooks.first()
+        await self.fleet.assignment.look()
         await self._join()
         group.create_task(self._beat(), name="beats")
         group.create_task(self.hooks.serve(), name="webhooks known")
         group.create_task(self.herald.serve(), name="webhooks told")
+        group.create_task(self.fleet.serve(), name="fleet")
         group.create_task(self.tending.serve(), name="tending")
         group.create_task(self.runs.serve(), name="following runs")
         group.create_task(self.prints.serve(), name="following logs")
@@ -287,8 +306,7 @@ class Node:
         self.ready.clear()
         self.membership.reborn(self._another_life())
         await self.tenure.forget_all(reason)
-        for name in self.dispatcher.here():
-            self.dispatcher.stop_here(name)
+        self.fleet.reborn()
         await self._join()
 
     def _another_life(self) -> Member:
@@ -307,7 +325,7 @@ class Node:
         """Something is known of the cluster that was not known before."""
         others = self.membership.others()
         self.peers.meet(self.me, others)
-        for gone in self.abroad.meet(self.membership.members):
+        for gone in self.fleet.met():
             self.runs.gone(gone)
             self.prints.gone(gone)
         self.tenure.reconcile()
@@ -355,18 +373,14 @@ class Node:
         shard = self.router.shard(number)
         return None if shard is None else shard.epoch
 
-    def _matched(self) -> None:
-        self.abroad.matched()
-
     # For its workers.
 
-    def employ(self, worker: Worker) -> None:
-        self.dispatcher.connect(worker)
+    def employ(self, worker: BuiltIn) -> None:
+        self.dispatcher.employ(worker)
 
     def dismiss(self, session: SessionId, reason: str) -> None:
         """The worker is gone for good; the owners of what it held are told, wherever they are."""
-        for name in self.dispatcher.disconnect(session, reason):
-            self.abroad.spawn(self._tell_lost(name, reason))
+        self.dispatcher.dismiss(session, reason)
 
     def log(self, task: Task, printed: Printed) -> None:
         """What an attempt printed. Before its result is reported, the worker tells the last of it."""
@@ -406,27 +420,7 @@ class Node:
                 return
         self.dispatcher.acknowledged(task.name)
 
-    async def _tell_lost(self, name: TaskName, reason: str) -> None:
-        """If it does not arrive, the owner's next audit finds out."""
-        namespace, run, step, attempt = name
-        lost = LoseStep(step=step, attempt=attempt, reason=reason, at=self.clock.now())
-        try:
-            await self.router.send(run_key(run, namespace), lost)
-        except WindlassError as error:
-            log.info("the loss of a task was not told", extra={"run": run, "error": str(error)})
-
     # For those who look.
-
-    async def outlook(self, key: Key) -> Outside:
-        """What the tasks of a run wait for, as its owner sees it."""
-        owner = self.membership.holding(self.shard_of(key.id)).owner
-        if owner is not None and owner != self.me.id:
-            try:
-                answer = await self.calls.call(owner, LookOutside(key), timeout_s=ASK_S)
-            except (Unreachable, Lost):
-                return Outside()
-            return answer.outside if isinstance(answer, LooksLike) else Outside()
-        return self.dispatcher.outlook(key)
 
     async def is_quiet(self, key: Key) -> bool:
         """Whether everything that the run's attempts printed is in the journal, and none of them prints."""
@@ -473,7 +467,7 @@ class Node:
         for shard in self.router.shards():
             await self.holders.audit(shard)
         await self.holders.ask_owners()
-        self.abroad.remind()
+        self.fleet.abroad.remind()
 
 
 class _Late:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from windlass.core import run as run_core
+from windlass.core.assign.policy import said
+from windlass.core.cluster import NodeId
 from windlass.core.effects import Dispatch, Effect, Recall, RecallAll, Watch, Withdraw
+from windlass.core.names import Attempt, StepId
+from windlass.core.needs import needs
 from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.live import Live
-from windlass.engine.queues import Owner
+from windlass.engine.queues import Holder, Owner
 
 
 def carry_out(dispatcher: Dispatcher, owner: Owner, live: Live, effects: list[Effect]) -> None:
@@ -15,16 +20,10 @@ def carry_out(dispatcher: Dispatcher, owner: Owner, live: Live, effects: list[Ef
     for effect in effects:
         match effect:
             case Dispatch(step, attempt):
-                run = live.run
-                definition = run.definition.steps[run.definition.index[step]]
-                assert run.started is not None
-                priority = definition.priority + run.started.priority
-                requires = (definition.kind, *definition.requires)
-                dispatcher.offer(
-                    owner, key, step, attempt, priority=priority, requires=requires, by=run.started.by
-                )
-            case Watch(step, attempt, worker, session):
-                dispatcher.watch(owner, key, step, attempt, worker=worker, session=session)
+                _offer(dispatcher, owner, live, step, attempt)
+            case Watch():
+                holder = Holder(effect.worker, effect.session, NodeId(effect.node), effect.survives)
+                dispatcher.watch(owner, key, effect.step, effect.attempt, holder)
             case Recall(step, attempt):
                 dispatcher.recall(key, step, attempt)
             case Withdraw():
@@ -33,3 +32,23 @@ def carry_out(dispatcher: Dispatcher, owner: Owner, live: Live, effects: list[Ef
                 dispatcher.recall_all(key)
             case _:
                 assert_never(effect)
+
+
+def _offer(dispatcher: Dispatcher, owner: Owner, live: Live, step: StepId, attempt: Attempt) -> None:
+    run = live.run
+    i = run.definition.index[step]
+    definition = run.definition.steps[i]
+    assert run.started is not None
+    dispatcher.offer(
+        owner,
+        live.key,
+        step,
+        attempt,
+        priority=definition.priority + run.started.priority,
+        requires=needs(definition),
+        work=definition.kind,
+        by=run.started.by,
+        since=run.steps[i].since,
+        assign=said(run.definition.assign, definition.assign),
+        earlier=lambda: run_core.last_worker(run),
+    )

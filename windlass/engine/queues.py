@@ -1,4 +1,8 @@
-"""Tasks that wait: the first, by priority and then by age, that a worker can run."""
+"""Tasks that wait: the first, by priority and age, that somebody can run.
+
+A point of priority is worth as much as so many seconds of waiting: whoever waits long enough comes before
+every newcomer, and the order of two tasks never changes while they wait.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,33 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol
 
+from windlass.core.assign.placed import Placed
+from windlass.core.assign.policy import Assign
+from windlass.core.cluster import NodeId
 from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId
-from windlass.core.task import Task, TaskName
+from windlass.core.task import Json, Task, TaskName
 
 STALE_MIN: Final = 1_000
+AGE_S: Final = 30.0  # of waiting, for one point of priority
+
+
+class Holder(NamedTuple):
+    """Who runs a task, and where that is connected."""
+
+    worker: WorkerId
+    session: SessionId
+    node: NodeId = NodeId("")
+    survives: bool = False  # the end of its node
+
+
+class Loss(NamedTuple):
+    """How an attempt was lost."""
+
+    reason: str
+    worker: str = ""
+    witnessed: bool = False  # its worker was seen to die
+    progress: Json = None  # what it last told
+    returned: bool = False  # its worker lives, and would not have it
 
 
 class Owner(Protocol):
@@ -26,10 +53,10 @@ class Owner(Protocol):
         """The task as it is to be started now; None if it is no longer wanted."""
 
     def granted(
-        self, key: Key, step: StepId, attempt: Attempt, worker: WorkerId, session: SessionId
+        self, key: Key, step: StepId, attempt: Attempt, holder: Holder, placed: Placed | None
     ) -> None: ...
 
-    def lost(self, key: Key, step: StepId, attempt: Attempt, reason: str) -> None: ...
+    def lost(self, key: Key, step: StepId, attempt: Attempt, loss: Loss) -> None: ...
 
 
 class Kind(NamedTuple):
@@ -39,12 +66,15 @@ class Kind(NamedTuple):
     namespace: str
     by: str  # whose runs they are of
 
+    def fits(self, capabilities: frozenset[str], namespaces: frozenset[str]) -> bool:
+        return self.requires <= capabilities and (not namespaces or self.namespace in namespaces)
 
-class Holder(NamedTuple):
-    """Who runs a task."""
 
-    worker: WorkerId
-    session: SessionId
+Rank = tuple[float, int]  # the smallest goes first: by priority and age, then as they came
+
+
+def rank_of(priority: int, since: float, count: int, *, age_s: float) -> Rank:
+    return (since - priority * age_s, count)
 
 
 @dataclass(slots=True)
@@ -54,29 +84,43 @@ class Entry:
     attempt: Attempt
     owner: Owner
     requires: frozenset[str]
-    rank: tuple[int, int]  # the smallest goes first: by priority, then by age
+    rank: Rank
     by: str = ""  # who started the run
+    work: str = ""  # the kind of its step, which is among what it requires
+    assign: Assign | None = None  # what its workflow or step says of who shall run it
     state: Literal["queued", "offered", "held", "reported", "gone"] = "queued"
+    in_queue: bool = False
     holder: Holder | None = None
+    placed: Placed | None = None
+    progress: Json = None
+    name: TaskName = field(init=False)
+    kind: Kind = field(init=False)
 
-    @property
-    def name(self) -> TaskName:
-        return task_name(self.key, self.step, self.attempt)
-
-    @property
-    def kind(self) -> Kind:
-        return Kind(self.requires, self.key.namespace, self.by)
+    def __post_init__(self) -> None:
+        self.name = task_name(self.key, self.step, self.attempt)
+        self.kind = Kind(self.requires, self.key.namespace, self.by)
 
     @property
     def out(self) -> bool:
         return self.state in ("offered", "held")
+
+    def held_by(self, session: SessionId, node: NodeId) -> bool:
+        return self.holder is not None and (self.holder.session, self.holder.node) == (session, node)
+
+
+class Head(NamedTuple):
+    """The first of those that wait in one queue, and how many there are."""
+
+    kind: Kind
+    rank: float
+    many: int
 
 
 @dataclass(slots=True)
 class Queues:
     """One heap per set of required capabilities, namespace and starter: who waits never blocks another."""
 
-    _queues: dict[Kind, list[tuple[int, int, Entry]]] = field(default_factory=dict)
+    _queues: dict[Kind, list[tuple[Rank, Entry]]] = field(default_factory=dict)
     _gone: dict[Kind, int] = field(default_factory=dict)  # entries in each queue that left it early
 
     def __len__(self) -> int:
@@ -87,31 +131,31 @@ class Queues:
         return bool(self._queues)
 
     def push(self, entry: Entry) -> None:
-        heapq.heappush(self._queues.setdefault(entry.kind, []), (*entry.rank, entry))
+        entry.in_queue = True
+        heapq.heappush(self._queues.setdefault(entry.kind, []), (entry.rank, entry))
 
-    def next(self, capabilities: frozenset[str], *, blocked: Callable[[Kind], object]) -> Entry | None:
-        """The first task that such a worker can run, of a kind that is not blocked. It is taken out."""
-        best: list[tuple[int, int, Entry]] | None = None
-        for kind, queue in list(self._queues.items()):
-            while queue and queue[0][2].state != "queued":
-                heapq.heappop(queue)
-            if not queue:
-                del self._queues[kind]
-                self._gone.pop(kind, None)
-                continue
-            fits = kind.requires <= capabilities and not blocked(kind)
-            if fits and (best is None or queue[0][:2] < best[0][:2]):
+    def next(self, blocked: Callable[[Kind], object]) -> Entry | None:
+        """The first task of a kind that is not blocked. It is taken out."""
+        best: list[tuple[Rank, Entry]] | None = None
+        for kind in list(self._queues):
+            queue = self._tidied(kind)
+            if queue and (best is None or queue[0][0] < best[0][0]) and not blocked(kind):
                 best = queue
-        return None if best is None else heapq.heappop(best)[2]
+        if best is None:
+            return None
+        entry = heapq.heappop(best)[1]
+        entry.in_queue = False
+        return entry
 
     def left(self, entry: Entry) -> None:
         """It waits no longer. It is taken out when it comes to the top, or else now and then."""
         queue = self._queues.get(entry.kind)
-        if queue is None:
+        if queue is None or not entry.in_queue:
             return
+        entry.in_queue = False
         gone = self._gone[entry.kind] = self._gone.get(entry.kind, 0) + 1
         if gone > STALE_MIN and 2 * gone > len(queue):
-            queue[:] = [item for item in queue if item[2].state == "queued"]
+            queue[:] = [item for item in queue if item[1].state == "queued"]
             heapq.heapify(queue)
             del self._gone[entry.kind]
 
@@ -119,7 +163,16 @@ class Queues:
     def hungry(self) -> bool:
         """Whether any waits. Asked in nearly every turn of the loop, so it counts none."""
         # Nearly always the first one in a queue waits: what is handed out leaves it by its top.
-        return any(entry.state == "queued" for queue in self._queues.values() for _, _, entry in queue)
+        return any(entry.state == "queued" for queue in self._queues.values() for _, entry in queue)
+
+    def heads(self, most: int) -> list[Head]:
+        """The first of each queue, the most urgent first."""
+        found = []
+        for kind in list(self._queues):
+            queue = self._tidied(kind)
+            if queue:
+                found.append(Head(kind, queue[0][0][0], max(1, len(queue) - self._gone.get(kind, 0))))
+        return heapq.nsmallest(most, found, key=lambda head: head.rank)
 
     def ahead(self, entry: Entry, workers: Iterable[frozenset[str]]) -> int:
         """How many that wait go first to one of these workers that could run this one."""
@@ -128,8 +181,18 @@ class Queues:
             other.state == "queued" and other.rank < entry.rank
             for kind, queue in self._queues.items()
             if any(kind.requires <= offered for offered in fitting)
-            for _, _, other in queue
+            for _, other in queue
         )
+
+    def _tidied(self, kind: Kind) -> list[tuple[Rank, Entry]]:
+        """The queue with one at its top that waits; it is forgotten when it is empty."""
+        queue = self._queues[kind]
+        while queue and queue[0][1].state != "queued":
+            heapq.heappop(queue)
+        if not queue:
+            del self._queues[kind]
+            self._gone.pop(kind, None)
+        return queue
 
 
 def task_name(key: Key, step: StepId, attempt: Attempt) -> TaskName:

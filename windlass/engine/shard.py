@@ -19,6 +19,7 @@ import msgspec
 
 from windlass.core import run as run_core
 from windlass.core import workflow as workflow_core
+from windlass.core.assign.placed import Placed
 from windlass.core.commands import (
     Command,
     DefineWorkflow,
@@ -39,7 +40,7 @@ from windlass.core.errors import (
     WindlassError,
 )
 from windlass.core.events import AnyEvent
-from windlass.core.names import Attempt, Key, RunId, SessionId, StepId, WorkerId
+from windlass.core.names import Attempt, Key, RunId, StepId, WorkerId
 from windlass.core.orders import Free, Purge, Read, Refresh, Reply, Sleep, Strand
 from windlass.core.run_state import Run
 from windlass.core.task import Task
@@ -50,13 +51,14 @@ from windlass.engine.letters import Letter
 from windlass.engine.live import Live, effects_owed, row, seen, started_at, workflow_of
 from windlass.engine.memory import Found, Memory
 from windlass.engine.outbox import carry_out
-from windlass.engine.queues import task_name
+from windlass.engine.queues import Holder, Loss, task_name
 from windlass.engine.surroundings import Surroundings
 from windlass.journal import Group, RunRow, StoreRefused, StuckRow
 
 log = logging.getLogger(__name__)
 
 READ_AT_ONCE = 200
+PARKING_LEVEL = 2
 
 
 class Shard:
@@ -94,6 +96,7 @@ class Shard:
             log.info("run recovered", extra=extra)
         self.around.stats.recovered += len(self._memory)
         self.around.dispatcher.settle(self)
+        self.around.on_open(self)
         self.around.herald.opened(self.number, self.epoch)
 
     async def serve(self) -> None:
@@ -144,8 +147,21 @@ class Shard:
         if len(self._inbox) >= room and not letter.finishes_work:
             raise Overloaded(f"{len(self._inbox)} requests are waiting already; try again in a second")
         if isinstance(letter.order, FinishStep):
-            self._grants.drop((letter.key, letter.order.step, letter.order.attempt))
+            letter.order = self._with_grant(letter.key, letter.order)
         self._post(letter)
+
+    def _with_grant(self, key: Key, finish: FinishStep) -> FinishStep:
+        """The end of an attempt also tells how its worker was chosen, if no grant will."""
+        name = (key, finish.step, finish.attempt)
+        grant = self._grants.drop(name)
+        entry = self.around.dispatcher.table.get(task_name(*name))
+        placed = None if grant is None else grant.placed
+        if placed is not None and placed.count == 1:
+            placed = None  # there was no choice
+        progress = None if entry is None else entry.progress
+        if placed is None and progress is None:
+            return finish
+        return msgspec.structs.replace(finish, placed=placed, progress=progress)
 
     @property
     def depth(self) -> int:
@@ -172,13 +188,37 @@ class Shard:
             return None
         return run_core.task(live.run, RunId(key.id), key.namespace, step, live.context)
 
-    def granted(self, key: Key, step: StepId, attempt: Attempt, worker: WorkerId, session: SessionId) -> None:
-        now = self.around.clock.now()
-        order = GrantStep(step=step, attempt=attempt, worker=worker, session=session, at=now)
+    def granted(
+        self, key: Key, step: StepId, attempt: Attempt, holder: Holder, placed: Placed | None
+    ) -> None:
+        order = GrantStep(
+            step=step,
+            attempt=attempt,
+            worker=holder.worker,
+            session=holder.session,
+            node=holder.node,
+            survives=holder.survives,
+            placed=placed,
+            at=self.around.clock.now(),
+        )
         self._grants.add((key, step, attempt), Letter(key, order))
 
-    def lost(self, key: Key, step: StepId, attempt: Attempt, reason: str) -> None:
-        order = LoseStep(step=step, attempt=attempt, reason=reason, at=self.around.clock.now())
+    def lost(self, key: Key, step: StepId, attempt: Attempt, loss: Loss) -> None:
+        settings = self.around.settings
+        # A parked step is something that older nodes do not know: as long as one is there, none is parked.
+        parks = self.around.lease.level >= PARKING_LEVEL
+        order = LoseStep(
+            step=step,
+            attempt=attempt,
+            reason=loss.reason,
+            witnessed=loss.witnessed,
+            worker=WorkerId(loss.worker),
+            progress=loss.progress,
+            failover=settings.failover or not parks,
+            losses_max=settings.losses_max if parks else 0,
+            deaths_max=settings.deaths_max if parks else 0,
+            at=self.around.clock.now(),
+        )
         self._post(Letter(key, order))
 
     # The loop.

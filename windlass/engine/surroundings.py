@@ -14,7 +14,7 @@ from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.followers import Followers
 from windlass.engine.herald import Herald
 from windlass.engine.hooks import Hooks
-from windlass.engine.queues import Holder
+from windlass.engine.queues import Holder, Owner
 from windlass.engine.stats import Stats
 from windlass.engine.timers import Timers
 from windlass.journal import Store
@@ -30,6 +30,9 @@ class Settings:
     snapshot_every: int = 100  # events
     delete_on_snapshot: bool = False
     grant_delay_s: float = 0.02  # a step that ends sooner needs no record of who held it
+    failover: bool = True  # a lost attempt is made again by itself
+    losses_max: int = 0  # lost attempts of a step, before an operator has to look; 0: any number
+    deaths_max: int = 3  # the same for workers that were seen to die of it
 
 
 class Lease(Protocol):
@@ -58,5 +61,6 @@ class Surroundings:
     hooks: Hooks
     herald: Herald
     holders: Callable[[int, int], Awaitable[tuple[Mapping[TaskName, Holder], bool]]]
+    on_open: Callable[[Owner], None]  # a shard is open: what waits in it is let go when that is safe
     short: Callable[[], str] = lambda: ""  # why no new run may be started here; empty when it may
     too_new: Callable[[int], None] = lambda shard: None  # what is kept there needs a newer program

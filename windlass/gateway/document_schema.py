@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from windlass.core import document, durations, kinds, secret_refs
+from windlass.core.assign.policy import STRATEGIES
 from windlass.core.definition import Retry, StepKind
 from windlass.core.task import Json
 
@@ -43,13 +44,14 @@ def definitions(ref: str) -> dict[str, Schema]:
         return {"$ref": ref.format(name)}
 
     return {
-        "WorkflowDocument": _workflow(to("DocumentStep"), to("Duration")),
+        "WorkflowDocument": _workflow(to("DocumentStep"), to("Duration"), to("Assign")),
         "DocumentStep": {
             "description": "One step of the graph; `kind` says what it does",
             "oneOf": [to(_step_name(kind)) for kind in kinds.KINDS],
         },
-        **{_step_name(kind): _step(kind, to("Retry"), to("Duration")) for kind in kinds.KINDS},
+        **{_step_name(kind): _step(kind, to("Retry"), to("Duration"), to("Assign")) for kind in kinds.KINDS},
         "Retry": _retry(to("Duration")),
+        "Assign": _assign(),
         "Duration": {
             "description": "A length of time: 500ms, 20s, 2m, 1h30m, 1d; a number counts seconds",
             "anyOf": [
@@ -61,7 +63,7 @@ def definitions(ref: str) -> dict[str, Schema]:
     }
 
 
-def _workflow(step: Schema, duration: Schema) -> Schema:
+def _workflow(step: Schema, duration: Schema, assign: Schema) -> Schema:
     by_id = {
         "type": "object",
         "propertyNames": {"pattern": _ID, "maxLength": document.STEP_ID_MAX},
@@ -87,12 +89,13 @@ def _workflow(step: Schema, duration: Schema) -> Schema:
             "max_parallel": _about(
                 _whole(1, document.PARALLEL_MAX), "At most so many steps of a run at once"
             ),
+            "assign": assign,
         },
         required=["id", "steps"],
     )
 
 
-def _step(kind: StepKind, retry: Schema, duration: Schema) -> Schema:
+def _step(kind: StepKind, retry: Schema, duration: Schema, assign: Schema) -> Schema:
     options = _WITH[kind]
     if kind == "wait":
         options = {**options, "properties": {**options["properties"], "for": duration}}
@@ -112,7 +115,13 @@ def _step(kind: StepKind, retry: Schema, duration: Schema) -> Schema:
             "What becomes of the run: it fails, goes on without it, or another step takes its place",
         ),
         "on_lost": _about({"enum": ["retry", "fail"]}, "When its worker went away in the middle of it"),
+        "assign": assign,
+        "executor": _about(_text(), "One more thing that a worker has to offer"),
+        "requiredCapabilities": _about(_texts(), "The same as `requires`"),
     }
+    silence = "An attempt that tells nothing of itself for so long has failed"
+    only_python: Schema = {"description": "Only steps of kind python tell that they are alive", "not": {}}
+    fields["heartbeat_timeout"] = _about(duration, silence) if kind == "python" else only_python
     return _object(fields, required=["kind"] if kind == "noop" else ["kind", "with"])
 
 
@@ -135,6 +144,15 @@ def _retry(duration: Schema) -> Schema:
         "not_on": _about(_texts(), "Names of exceptions that trying again does not help against"),
     }
     return _about(_object(fields), "How often it is tried, and how far apart")
+
+
+def _assign() -> Schema:
+    strategy: Schema = {
+        "anyOf": [{"enum": list(STRATEGIES)}, _text(pattern="^[^:]+:[^:]+$", examples=["placing:by_rack"])]
+    }
+    affinity = _about(_text(), "Tasks with the same key go to the same worker while it has room")
+    fields = _object({"strategy": strategy, "affinity": affinity}, minProperties=1)
+    return _about({"anyOf": [strategy, fields]}, "How a worker is chosen among those that could do it")
 
 
 def _step_name(kind: StepKind) -> str:
@@ -215,6 +233,18 @@ _WITH: Final[dict[StepKind, Schema]] = {
             "stdin": _about({"type": "string"}, "What it reads"),
         },
         oneOf=_either("argv", "command"),
+    ),
+    "code": _object(
+        {
+            "language": _about(
+                _text(pattern=f"^{kinds.LANGUAGE}$", examples=["python", "golang"]),
+                "What a worker has to offer; go, py and js are short for golang, python and javascript",
+            ),
+            # The bound counts bytes, a schema characters: so many bytes may be fewer characters, never more.
+            "code": _about(_text(maxLength=kinds.CODE_BYTES_MAX), "The program"),
+            "stdin": _about({"type": "string"}, "What it reads"),
+        },
+        required=["language", "code"],
     ),
     "wait": _object(
         {"for": {}, "until": _about(_text(examples=["2026-01-01T08:00:00Z"]), "A time with its zone")},

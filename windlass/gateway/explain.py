@@ -44,7 +44,7 @@ class Explain:
             seen, definition = await runs.see(self.node, row.key)
             if seen.image is not None:
                 folded = restore(definition, seen.image)
-                outside = await self.node.outlook(row.key)
+                outside = await self.node.fleet.outlook(row.key)
                 return folded.status, explain_core.explain(folded, outside, run_id=run, now=now)
             row = seen.row
         status = msgspec.convert(row.status, RunStatus)
@@ -69,4 +69,5 @@ def _reason(reason: explain_core.Reason) -> Reason:
         attempt=reason.attempt,
         attempts=reason.attempts,
         ahead=reason.ahead,
+        evidence=list(reason.evidence),
     )

@@ -22,6 +22,8 @@ from windlass.gateway import (
     arrival,
     authority,
     cluster_routes,
+    dialect_routes,
+    fleet_routes,
     guard,
     headers,
     history_routes,
@@ -31,6 +33,7 @@ from windlass.gateway import (
     run_routes,
     secret_routes,
     webhook_routes,
+    worker_door,
     workflow_routes,
 )
 from windlass.gateway.answers import Problem
@@ -41,12 +44,15 @@ from windlass.gateway.bodies import BODY_BYTES_MAX
 from windlass.gateway.cluster import Cluster
 from windlass.gateway.connections import Book, Site
 from windlass.gateway.cors import Cors
+from windlass.gateway.dialects import Dialects
 from windlass.gateway.executions import Executions
 from windlass.gateway.explain import Explain
+from windlass.gateway.fleet import Fleet
 from windlass.gateway.jwt import JwtCheck
 from windlass.gateway.legacy import Legacy
 from windlass.gateway.lock import Lock, Locks
 from windlass.gateway.logs import Logs
+from windlass.gateway.placement import Placements
 from windlass.gateway.probes import Probes
 from windlass.gateway.quota import Quota
 from windlass.gateway.reference import Reference
@@ -59,7 +65,9 @@ from windlass.gateway.stuck import Stuck
 from windlass.gateway.tls import ServerTls
 from windlass.gateway.tokens import Tokens
 from windlass.gateway.webhooks import Webhooks
+from windlass.gateway.worker_door import WorkerDoor
 from windlass.gateway.workflows import Workflows
+from windlass.wire.crew import PATH as WORKERS
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8080
@@ -68,9 +76,10 @@ BACKLOG: Final = 1024
 UNMATCHED: Final = "unmatched"
 PEERS: Final = "/peers"  # the door of other nodes
 OPEN: Final = Locks()
+# What there is on a node that is no gateway: workers come to any.
 PROBES: Final = frozenset(
-    {"/health", "/health/live", "/health/ready", "/metrics"}
-)  # where there is no gateway
+    {"/health", "/health/live", "/health/ready", "/metrics", WORKERS, *dialect_routes.PATHS}
+)
 WELCOME: Final = (
     "Windlass runs workflows; what was done stays done.",
     "",
@@ -106,6 +115,8 @@ class Gateway:
         self.executions = Executions(node, quota)
         self.streams = Streams(node)
         self.logs = Logs(node, crowd=self.streams.crowd)  # a stream is a stream
+        self.workers = WorkerDoor(node.fleet.crew)
+        self.dialects = Dialects(node.fleet.crew.take, node.clock.now)
         self.reference = Reference()
         workflows, stuck = Workflows(node), Stuck(node)
         of_runs = RunHandlers(Runs(node), Batches(node, quota), self.streams, self.logs, Explain(node), stuck)
@@ -115,6 +126,9 @@ class Gateway:
             *history_routes.table(Legacy(node)),
             *process_routes.table(self.probes, self.reference, self.root),
             *cluster_routes.table(Cluster(node)),
+            *fleet_routes.table(Fleet(node), Placements(node)),
+            *worker_door.table(self.workers),
+            *dialect_routes.table(self.dialects),
             *secret_routes.table(Secrets(node)),
             *webhook_routes.table(Webhooks(node)),
             *access_routes.table(Tokens(node, self.authority), self.audit),
@@ -137,6 +151,8 @@ class Gateway:
         self.executions.close()
         self.streams.close()
         self.logs.close()
+        await self.workers.close()
+        await self.dialects.close()
 
     def silent(self, connections: Iterable[web.RequestHandler]) -> list[web.RequestHandler]:
         """Those of these connections over which nothing is asked now."""
@@ -162,8 +178,10 @@ class Gateway:
         preflight = self.cors.preflight(request)
         if preflight is not None:
             return preflight
-        self.busy += 1
         route, limits = self._route(request), dict[str, str]()
+        if route is not None and route.converses:
+            return await self._converse(request, handler, route, request_id)
+        self.busy += 1
         try:
             guard.check_target(request.raw_path, request.headers.get("Host"))
             limits = await self.lock.admit(request, route)
@@ -202,6 +220,22 @@ class Gateway:
             return await self._while_welcome(request, handler)
         except Problem as problem:
             return answers.refusal(problem, request_id)
+
+    async def _converse(
+        self, request: web.Request, handler: Handler, route: Route, request_id: str
+    ) -> web.StreamResponse:
+        """A worker: it stays for as long as it is welcome, and is no request that takes its time."""
+        began = self._clock()
+        try:
+            guard.check_target(request.raw_path, request.headers.get("Host"))
+            await self.lock.admit(request, route)
+            return await self._while_welcome(request, handler)
+        except Exception as error:
+            answer = answers.refusal(error, request_id)
+        answer.headers["X-Request-Id"] = request_id
+        await self.audit.note(request, route, answer.status, request_id)
+        self._requests.note(request.method, route.path, answer.status, self._clock() - began)
+        return answer
 
     async def _while_welcome(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Who stays is sent away once its token is refused."""

@@ -50,6 +50,15 @@ KINDS: Final = [
         },
     ),
     StepKind(
+        kind="code",
+        description="Run code on a worker that offers its language",
+        with_={
+            "language": _field("string", "golang, python, javascript, java, c and so on", required=True),
+            "code": _field("string", "The program", required=True),
+            "stdin": _field("string", "What it reads"),
+        },
+    ),
+    StepKind(
         kind="wait",
         description="Wait for a time: `for` or `until`",
         with_={

@@ -13,7 +13,7 @@ from windlass.core.task import Json
 from windlass.gateway import document_schema, parameters, shapes
 from windlass.gateway.authority import COOKIE
 from windlass.gateway.guard import KINDS
-from windlass.gateway.routes import ERRORS, EventStream, Html, Parameter, Route, Text
+from windlass.gateway.routes import ERRORS, EventStream, Html, Parameter, Route, Text, WebSocket
 
 Schema = dict[str, Json]
 
@@ -22,6 +22,7 @@ AREAS: Final = {
     "Executions": "Start runs of a workflow.",
     "Runs": "Find runs, follow them, stop them.",
     "History": "For clients of v0.4.",
+    "Workers": "Programs that run the tasks.",
     "Cluster": "Who is in the cluster, where everything is, and what happened to it.",
     "Access": "Who may come in, and who did what.",
     "Secrets": "Values that steps use and nobody reads.",
@@ -49,6 +50,7 @@ FAULTS: Final = {
     413: ("TooLarge", "Too large; pass large data by reference"),
     415: ("UnsupportedType", "The body is of another type than JSON or YAML, or packed"),
     422: ("Invalid", "Every mistake of the request, with its place"),
+    426: ("UpgradeRequired", "This door takes WebSockets only"),
     429: ("TooMany", "Too many, or too often; nothing was done"),
     500: ("InternalError", "A fault of Windlass"),
     503: ("Unavailable", "Nothing was done; the same request may succeed"),
@@ -57,17 +59,21 @@ FAULTS: Final = {
 PATHS: Final = {
     "workflow": "The id of a workflow",
     "run": "The id of a run",
+    "step": "The id of a step of it",
     "execution": "The id of a run",
     "shard": "The number of a shard",
     "node": "The name of a node",
     "token": "The number of a token",
     "secret": "The name of a secret",
     "webhook": "The id of a webhook",
+    "callback": "As it was told with the task",
+    "worker": "The name of a worker",
 }
 # What is no id of ours.
 PATH_TYPES: Final[dict[str, object]] = {
     "shard": Annotated[int, msgspec.Meta(ge=0)],
     "node": Annotated[str, msgspec.Meta(min_length=1)],
+    "worker": Annotated[str, msgspec.Meta(min_length=1)],
 }
 PLAIN: Final = {Text: "text/plain", Html: "text/html", EventStream: "text/event-stream"}
 SCHEMAS: Final = "#/components/schemas/{name}"
@@ -161,6 +167,8 @@ def _parameter(given: Parameter) -> Schema:
 def _answer(route: Route, status: int, kind: object) -> Schema:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     content: dict[str, Json] = {}
+    if kind is WebSocket:
+        return {"description": "A WebSocket"}
     typed = [_schema(one) for one in kinds if one not in PLAIN]
     if typed:
         content["application/json"] = {"schema": typed[0] if len(typed) == 1 else {"anyOf": typed}}
@@ -207,7 +215,7 @@ def _plain(kind: object) -> Schema:
 
 def _schemas(routes: list[Route]) -> dict[str, Schema]:
     answered = [part for route in routes for kind in route.answers.values() for part in _parts(kind)]
-    kinds = [kind for kind in (shapes.Problem, *answered) if kind not in PLAIN]
+    kinds = [kind for kind in (shapes.Problem, *answered) if kind not in PLAIN and kind is not WebSocket]
     sent = [route.body for route in routes if route.body is not None and route.body not in _WRITTEN]
     _, made = msgspec.json.schema_components([*kinds, *sent], ref_template=SCHEMAS)
     written = document_schema.definitions(SCHEMAS.format(name="{}"))

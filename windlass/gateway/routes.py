@@ -34,6 +34,10 @@ class EventStream:
     """Server-sent events, until the run has ended."""
 
 
+class WebSocket:
+    """Frames both ways, for as long as both sides like."""
+
+
 class Parameter(NamedTuple):
     """One of the query, or a header."""
 
@@ -60,6 +64,11 @@ class Route:
     etag: bool = False  # whether the answer says the version as its ETag
     # A stream has no HEAD: its headers are all it would say.
     head: bool = field(default=True)
+
+    @property
+    def converses(self) -> bool:
+        """Whether it leads to a conversation, and answers only who may not take part in it."""
+        return WebSocket in self.answers.values()
 
     @property
     def lasts(self) -> bool:

@@ -29,6 +29,7 @@ from windlass.gateway.routes import (
     Route,
 )
 from windlass.gateway.runs import Runs
+from windlass.gateway.steps import Steps
 from windlass.gateway.stream import Streams
 from windlass.gateway.stuck import Stuck
 
@@ -164,6 +165,17 @@ def _one_run(to: RunHandlers) -> list[Route]:
             body=shapes.Cancel,
             answers={200: shapes.Ordered},
             errors=(*SENT, *OWNED),
+            parameters=(KEY,),
+        ),
+        Route(
+            method="POST",
+            path=f"{RUN}/steps/{{step}}/release",
+            handler=Steps(runs.node).release,
+            name="releaseStep",
+            needs="operate",
+            summary="try a parked step again",
+            answers={200: shapes.Step},
+            errors=OWNED,
             parameters=(KEY,),
         ),
         *(

@@ -223,6 +223,24 @@ class StepError(Shape, kw_only=True):
     detail: str | UnsetType = UNSET
 
 
+class Parked(Shape, kw_only=True):
+    """Why a step is not tried again before somebody releases it."""
+
+    reason: str
+    since: str
+    losses: int  # attempts that were lost
+    deaths: int  # of these, those that ended with the process of their worker
+    evidence: list[str]  # a sentence for each of the last deaths
+
+
+class Placed(Shape, kw_only=True):
+    """How the worker of the last attempt was chosen."""
+
+    strategy: str
+    key: list[float | str]  # of that worker: the smallest wins
+    count: int  # how many could have had it
+
+
 class Step(Shape, kw_only=True):
     id: str
     kind: str
@@ -236,6 +254,9 @@ class Step(Shape, kw_only=True):
     error: StepError | None
     retry_at: str | None
     waits_until: str | None
+    parked: Parked | None
+    placed: Placed | None  # null: not written down
+    progress: Json  # the last details that an attempt told which did not succeed
 
 
 class Run(RunItem, kw_only=True):
@@ -331,6 +352,7 @@ class Reason(Shape, kw_only=True):
     attempt: int | None
     attempts: int | None
     ahead: int | None
+    evidence: list[str]
 
 
 class Explanation(Shape, kw_only=True):

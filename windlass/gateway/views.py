@@ -38,7 +38,7 @@ def run(run_id: str, row: RunRow, seq: int, image: RunImage, definition: Definit
     # A stuck run was set aside: its events still say that it runs.
     status = "stuck" if row.status == "stuck" else folded.status
     ended_at = None if folded.ended is None else folded.ended.at
-    steps = [_step(step, state) for step, state in zip(definition.steps, folded.steps, strict=True)]
+    steps = [step_of(step, state) for step, state in zip(definition.steps, folded.steps, strict=True)]
     return {
         "id": run_id,
         "workflow": folded.started.workflow,
@@ -178,7 +178,7 @@ def outcome(view: View) -> View:
     }
 
 
-def _step(step: Step, state: StepState) -> View:
+def step_of(step: Step, state: StepState) -> View:
     return {
         "id": step.id,
         "kind": step.kind,
@@ -192,7 +192,31 @@ def _step(step: Step, state: StepState) -> View:
         "error": None if state.failure is None else _failure(msgspec.to_builtins(state.failure)),
         "retryAt": iso(state.due) if state.phase == "backoff" else None,
         "waitsUntil": iso(state.due) if state.phase == "timing" else None,
+        "parked": _parked(state),
+        "placed": _placed(state),
+        "progress": state.progress,
     }
+
+
+def _parked(state: StepState) -> View | None:
+    if state.phase != "parked":
+        return None
+    losses = state.losses
+    return {
+        "reason": losses.parked,
+        "since": iso(state.since),
+        "losses": losses.count,
+        "deaths": losses.deaths,
+        "evidence": list[str](losses.evidence),
+    }
+
+
+def _placed(state: StepState) -> View | None:
+    """How its worker was chosen; who else there was is told on its own, since it is much."""
+    placed = state.placed
+    if placed is None:
+        return None
+    return {"strategy": placed.strategy, "key": list(placed.key), "count": placed.count}
 
 
 def _attempts(step: Step, state: StepState) -> int:
@@ -200,7 +224,11 @@ def _attempts(step: Step, state: StepState) -> int:
     match state.phase:
         case "queued" | "running" | "timing" | "succeeded":
             return state.attempt
-        case "cancelled" if state.started_at and (step.kind == "wait" or state.started_at >= state.due):
+        case "cancelled" if step.kind == "wait" and state.started_at:
+            return state.attempt
+        case "cancelled" if (
+            state.started_at >= state.due and state.started_at and state.offered == state.attempt
+        ):
             return state.attempt  # it was cut off; after a backoff `due` would be later than the start
         case _:
             return state.attempt - 1

@@ -23,7 +23,8 @@ from typing import Final, ParamSpec, Protocol
 from windlass.core.cluster import Member, NodeId
 from windlass.peers import handshake
 from windlass.peers.handshake import Hopeless, Keyring, Rejected
-from windlass.peers.link import Link, Pipe, Shared
+from windlass.peers.link import Link, Shared
+from windlass.wire.pipe import Pipe
 
 P = ParamSpec("P")
 

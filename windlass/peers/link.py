@@ -15,7 +15,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Protocol, assert_never
+from typing import Final, assert_never
 
 import msgspec
 
@@ -27,33 +27,13 @@ from windlass.peers.pulse import Pulse, is_beat
 from windlass.peers.tasks import Tasks
 from windlass.wire import messages
 from windlass.wire.messages import Answer, Answering, Calling, Failed, Notice, Request, Telling
+from windlass.wire.pipe import Broken, Malformed, Pipe
 
 log = logging.getLogger(__name__)
 
 WAITING_BYTES_MAX: Final = 16 * 1024 * 1024  # then the link is clogged for what we begin,
 ANSWERS_BYTES_MAX: Final = 64 * 1024 * 1024  # and then for what we answer
 ANSWERING_MAX: Final = 10_000  # calls of the other side that are at work
-
-
-class Broken(Exception):
-    """The pipe has ended."""
-
-
-class Malformed(Exception):
-    """What came is no frame of ours."""
-
-
-class Pipe(Protocol):
-    """Carries frames between two processes, in order, until it breaks."""
-
-    async def send(self, frame: bytes) -> None:
-        """Returns when there is room for the next one. Raises Broken."""
-
-    async def receive(self) -> bytes:
-        """The next frame. Raises Broken when there will be none, and Malformed."""
-
-    def abort(self) -> None:
-        """End it at once, whatever is still in it."""
 
 
 @dataclass(slots=True)

@@ -17,10 +17,11 @@ from windlass.core.cluster import Member, NodeId
 from windlass.peers import Host, Unreachable, handshake
 from windlass.peers.contact import Contact, Lines, Means
 from windlass.peers.handshake import Keyring, NotReady, Unwanted
-from windlass.peers.link import Link, Pipe, Shared
+from windlass.peers.link import Link, Shared
 from windlass.peers.pulse import PING_EVERY
 from windlass.peers.tasks import Tasks
 from windlass.wire.messages import Answer, Notice, Request
+from windlass.wire.pipe import Pipe
 
 IDLE_S: Final = 1.0  # between two signs of life; after three times as long without one a link is dropped
 KNOCKED_MAX: Final = 1000

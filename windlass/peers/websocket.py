@@ -21,12 +21,13 @@ from collections.abc import Callable
 from typing import Final
 
 import aiohttp
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from windlass.peers import Host
 from windlass.peers.handshake import RESTART, Hopeless, NoCommonLevel, NotReady, Rejected, Unproven, Unwanted
-from windlass.peers.link import Broken, Malformed, Pipe
 from windlass.peers.switchboard import IDLE_S, Switchboard
+from windlass.sockets import ClientSocket, SocketPipe, abort
+from windlass.wire.pipe import Pipe
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class WebsocketPeers(Switchboard):
             return _refusal(STATUSES[type(rejected)], str(rejected))
         socket = web.WebSocketResponse(compress=False, max_msg_size=FRAME_BYTES_MAX, autoclose=False)
         await socket.prepare(request)
-        serving = self.attach(SocketPipe(socket, lambda: _abort(request.transport)), peer, level)
+        serving = self.attach(SocketPipe(socket, lambda: abort(request.transport)), peer, level)
         if serving is not None:
             await asyncio.wait([serving])
         return socket
@@ -111,42 +112,6 @@ class WebsocketPeers(Switchboard):
         if isinstance(rejected, Unproven) and now >= self._complained_at + QUIET_S:
             self._complained_at = now
             log.warning("refused a link", extra={"address": request.remote, "reason": str(rejected)})
-
-
-class ClientSocket(aiohttp.ClientWebSocketResponse):
-    def abort(self) -> None:
-        """End it without a goodbye, which might wait for a reply for long."""
-        connection = self._response.connection
-        transport = None if connection is None else connection.transport
-        _abort(transport)
-        self._response.close()
-
-
-class SocketPipe:
-    """A WebSocket as a pipe, the same at both ends."""
-
-    def __init__(self, socket: ClientSocket | web.WebSocketResponse, abort: Callable[[], None]) -> None:
-        self._socket = socket
-        self.abort = abort
-
-    async def send(self, frame: bytes) -> None:
-        try:
-            await self._socket.send_bytes(frame)
-        except (aiohttp.ClientError, OSError) as error:
-            raise Broken(f"the connection broke: {error}") from None
-
-    async def receive(self) -> bytes:
-        message = await self._socket.receive()
-        match message.type:
-            case WSMsgType.BINARY:
-                frame: bytes = message.data
-                return frame
-            case WSMsgType.TEXT:
-                raise Malformed("it is text")
-            case WSMsgType.ERROR if isinstance(message.data, aiohttp.WebSocketError):
-                raise Malformed(str(message.data))
-            case _:
-                raise Broken("the connection ended")
 
 
 class WebsocketLines:
@@ -254,8 +219,3 @@ def _bad_tls(error: BaseException) -> str | None:
 def _shows_certificate(request: web.Request) -> bool:
     """The listener has verified what is shown; what it could not verify did not get so far."""
     return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
-
-
-def _abort(transport: asyncio.Transport | None) -> None:
-    if transport is not None:
-        transport.abort()

@@ -1,4 +1,6 @@
-"""What is kept beside the journal: tokens, secrets, webhooks, and the log of who did what. The port.
+"""What is kept beside the journal: tokens, secrets, webhooks, workers, settings, and the log of who did what.
+
+This is the port.
 
 It lives in the same database as the journal, and belongs to no shard: any node reads and writes it. Adapters
 beside this file are named after what they use.
@@ -11,7 +13,7 @@ cannot be kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -56,6 +58,28 @@ class HookRow(msgspec.Struct, frozen=True, kw_only=True):
     sealed: bytes
     created_at: float
     created_by: str = ""
+
+
+class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker that is connected somewhere, or was a moment ago."""
+
+    session: str  # one life of its process
+    worker: str
+    node: str  # where it is connected
+    by: str  # who connected it; empty on an open server
+    address: str
+    at: float  # when it was last told of
+    facts: bytes  # what it says of itself
+
+
+class SettingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What is set for all nodes, while they run."""
+
+    name: str
+    version: int = 0  # given when it is kept: 1, 2, 3 …
+    body: bytes
+    at: float
+    by: str = ""
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -134,6 +158,27 @@ class Registry(Protocol):
         """Oldest first."""
 
     async def delete_hook(self, id: str) -> bool: ...
+
+    # Workers.
+
+    async def put_workers(self, rows: Sequence[WorkerRow]) -> None:
+        """Insert, or replace those of the same sessions: all or none. Of one session the last counts."""
+
+    async def drop_workers(self, sessions: Collection[str], *, node: str = "") -> None:
+        """Unknown ones are nobody's. `node`: only those that are still written down as that node's."""
+
+    async def workers(self) -> list[WorkerRow]:
+        """By session."""
+
+    # Settings.
+
+    async def setting(self, name: str) -> SettingRow | None: ...
+
+    async def put_setting(self, row: SettingRow, *, expected: int | None) -> int | None:
+        """Keep it if the version that is kept is still `expected` (None: there is none yet).
+
+        Answers the new version, or None if another one is kept by now; then nothing has changed.
+        """
 
     # The audit log.
 

@@ -5,12 +5,12 @@ Nothing in it waits, and the same calls always give the same answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from windlass.journal import StoreRefused
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, TokenRow
+from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
 from windlass.registry.values import at_most, check, holdable, written
 
 
@@ -22,6 +22,8 @@ class MemoryRegistry:
         self._tokens: dict[str, TokenRow] = {}
         self._secrets: dict[tuple[str, str], SecretRow] = {}
         self._hooks: dict[str, HookRow] = {}
+        self._workers: dict[str, WorkerRow] = {}
+        self._settings: dict[str, SettingRow] = {}
         self._audit: list[AuditRow] = []  # in the order of their numbers
         self._written = 0  # the number of the last row, there or purged
 
@@ -89,6 +91,32 @@ class MemoryRegistry:
 
     async def delete_hook(self, id: str) -> bool:
         return self._hooks.pop(id, None) is not None
+
+    async def put_workers(self, rows: Sequence[WorkerRow]) -> None:
+        for row in rows:
+            check(row)
+        self._workers |= {row.session: row for row in rows}
+
+    async def drop_workers(self, sessions: Collection[str], *, node: str = "") -> None:
+        for session in sessions:
+            known = self._workers.get(session)
+            if known is not None and node in ("", known.node):
+                del self._workers[session]
+
+    async def workers(self) -> list[WorkerRow]:
+        return sorted(self._workers.values(), key=lambda row: row.session)
+
+    async def setting(self, name: str) -> SettingRow | None:
+        return self._settings.get(name)
+
+    async def put_setting(self, row: SettingRow, *, expected: int | None) -> int | None:
+        check(row)
+        kept = self._settings.get(row.name)
+        if (None if kept is None else kept.version) != expected:
+            return None
+        version = 1 if expected is None else expected + 1
+        self._settings[row.name] = replace(row, version=version)
+        return version
 
     async def write_audit(self, rows: Sequence[AuditRow]) -> None:
         for row in written(rows):

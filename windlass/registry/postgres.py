@@ -11,7 +11,7 @@ again, and nothing is written a second time: after StoreUnknown it may have been
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from asyncpg import Connection
@@ -20,7 +20,7 @@ from windlass.journal import StoreBusy, StoreRefused, StoreUnknown
 from windlass.postgres import DatabaseUnusable, Place, Verdict, connect, verdict
 from windlass.postgres.connection import BY_INDEX
 from windlass.postgres.readers import close
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, TokenRow
+from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
 from windlass.registry import postgres_rows as rows
 from windlass.registry.values import at_most, bounded, check, holdable, written
 
@@ -113,6 +113,33 @@ class PostgresRegistry:
 
     async def delete_hook(self, id: str) -> bool:
         return bool(await self._changed(rows.DELETE_HOOK, id))
+
+    async def put_workers(self, rows_: Sequence[WorkerRow]) -> None:
+        for row in rows_:
+            check(row)
+        if rows_:
+            await self._changed(rows.PUT_WORKERS, *rows.worker_columns(rows_))
+
+    async def drop_workers(self, sessions: Collection[str], *, node: str = "") -> None:
+        named = [session for session in sessions if holdable(session)]
+        if named:
+            await self._changed(rows.DROP_WORKERS, named, node)
+
+    async def workers(self) -> list[WorkerRow]:
+        return [rows.worker(row) for row in await self._rows(rows.WORKERS)]
+
+    async def setting(self, name: str) -> SettingRow | None:
+        found = await self._rows(rows.SETTING, name)
+        return rows.setting(found[0]) if found else None
+
+    async def put_setting(self, row: SettingRow, *, expected: int | None) -> int | None:
+        check(row)
+        values = (row.name, row.body, row.at, row.by)
+        if expected is None:
+            found = await self._changed(rows.ADD_SETTING, *values)
+        else:
+            found = await self._changed(rows.CHANGE_SETTING, *values, expected)
+        return int(found[0][0]) if found else None
 
     async def write_audit(self, rows_: Sequence[AuditRow]) -> None:
         given = written(rows_)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, TokenRow
+from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
 
 
 def values(row: TokenRow | HookRow) -> tuple[Any, ...]:
@@ -18,6 +18,13 @@ def values(row: TokenRow | HookRow) -> tuple[Any, ...]:
 def columns(rows: Sequence[AuditRow]) -> list[list[Any]]:
     """All but their numbers, an array for each column."""
     return [[getattr(row, name) for row in rows] for name in _GIVEN]
+
+
+def worker_columns(rows: Sequence[WorkerRow]) -> list[list[Any]]:
+    """An array for each column. In one order, whoever writes: so two nodes never wait for each other."""
+    of_session = {row.session: row for row in rows}
+    ordered = [of_session[session] for session in sorted(of_session)]
+    return [[getattr(row, name) for row in ordered] for name in WorkerRow.__struct_fields__]
 
 
 def audit_statement(query: AuditQuery) -> tuple[str, list[Any]]:
@@ -49,6 +56,14 @@ def hook(row: Any) -> HookRow:
     return HookRow(**found | {"on": tuple(found["on"])})
 
 
+def worker(row: Any) -> WorkerRow:
+    return WorkerRow(**dict(zip(WorkerRow.__struct_fields__, row, strict=True)))
+
+
+def setting(row: Any) -> SettingRow:
+    return SettingRow(**dict(zip(SettingRow.__struct_fields__, row, strict=True)))
+
+
 def line(row: Any) -> AuditRow:
     return AuditRow(**dict(zip(AuditRow.__struct_fields__, row, strict=True)))
 
@@ -57,6 +72,8 @@ def line(row: Any) -> AuditRow:
 _TOKEN: Final = ", ".join(TokenRow.__struct_fields__)
 _SECRET: Final = ", ".join(SecretRow.__struct_fields__)
 _HOOK: Final = ", ".join(f'"{name}"' for name in HookRow.__struct_fields__)
+_WORKER: Final = ", ".join(f'"{name}"' for name in WorkerRow.__struct_fields__)
+_SETTING: Final = ", ".join(f'"{name}"' for name in SettingRow.__struct_fields__)
 _AUDIT: Final = ", ".join(AuditRow.__struct_fields__)
 _GIVEN: Final = AuditRow.__struct_fields__[1:]
 
@@ -103,6 +120,32 @@ HOOKS: Final = f"""
     SELECT {_HOOK} FROM webhooks WHERE $1::text IS NULL OR namespace = $1 ORDER BY created_at, id
 """
 DELETE_HOOK: Final = "DELETE FROM webhooks WHERE id = $1 RETURNING true"
+
+PUT_WORKERS: Final = f"""
+    INSERT INTO workers ({_WORKER}) SELECT {_WORKER} FROM unnest(
+      $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::bytea[]
+    ) u ({_WORKER})
+    ON CONFLICT (session) DO UPDATE SET
+      worker = excluded.worker, node = excluded.node, "by" = excluded."by", address = excluded.address,
+      at = excluded.at, facts = excluded.facts
+"""
+# Locked in the order in which others write them.
+DROP_WORKERS: Final = """
+    DELETE FROM workers WHERE session = ANY (ARRAY(
+      SELECT session FROM workers WHERE session = ANY ($1::text[]) AND $2::text IN ('', node)
+      ORDER BY session FOR UPDATE))
+"""
+WORKERS: Final = f"SELECT {_WORKER} FROM workers ORDER BY session"
+
+SETTING: Final = f"SELECT {_SETTING} FROM cluster_settings WHERE name = $1"
+ADD_SETTING: Final = f"""
+    INSERT INTO cluster_settings ({_SETTING}) VALUES ($1, 1, $2, $3, $4)
+    ON CONFLICT (name) DO NOTHING RETURNING version
+"""
+CHANGE_SETTING: Final = """
+    UPDATE cluster_settings SET version = version + 1, body = $2, at = $3, "by" = $4
+    WHERE name = $1 AND version = $5 RETURNING version
+"""
 
 # Numbered in the order in which they were given.
 WRITE_AUDIT: Final = f"""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, get_args
 
 import msgspec
 
 from windlass.core.vocabulary import ENDED, RunStatus
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, TokenRow
+from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
 from windlass.registry.values import at_most, bounded, check, holdable, written
 
 T = TypeVar("T")
@@ -85,6 +85,34 @@ class SqliteRegistry:
     async def delete_hook(self, id: str) -> bool:
         return await self._changed(DELETE_HOOK, {"id": id}) > 0
 
+    async def put_workers(self, rows: Sequence[WorkerRow]) -> None:
+        for row in rows:
+            check(row)
+        values = [msgspec.structs.asdict(row) for row in rows]
+        if values:
+            await self._file.write(lambda cx: cx.executemany(PUT_WORKER, values).rowcount)
+
+    async def drop_workers(self, sessions: Collection[str], *, node: str = "") -> None:
+        values = [{"session": session, "node": node} for session in sessions if holdable(session, node)]
+        if values:
+            await self._file.write(lambda cx: cx.executemany(DROP_WORKER, values).rowcount)
+
+    async def workers(self) -> list[WorkerRow]:
+        return [_worker(row) for row in await self._rows(WORKERS, {})]
+
+    async def setting(self, name: str) -> SettingRow | None:
+        found = await self._rows(SETTING, {"name": name})
+        return _setting(found[0]) if found else None
+
+    async def put_setting(self, row: SettingRow, *, expected: int | None) -> int | None:
+        check(row)
+        sql = ADD_SETTING if expected is None else CHANGE_SETTING
+        values = msgspec.structs.asdict(row) | {"expected": expected}
+        if not holdable(expected):
+            return None
+        found = await self._file.write(lambda cx: cx.execute(sql, values).fetchall())
+        return int(found[0][0]) if found else None
+
     async def write_audit(self, rows: Sequence[AuditRow]) -> None:
         values = [msgspec.structs.asdict(row) for row in written(rows)]
         if values:
@@ -134,6 +162,14 @@ def _hook(row: Row) -> HookRow:
     return HookRow(**values | {"on": tuple(msgspec.json.decode(values["on"], type=list[str]))})
 
 
+def _worker(row: Row) -> WorkerRow:
+    return WorkerRow(**dict(zip(WorkerRow.__struct_fields__, row, strict=True)))
+
+
+def _setting(row: Row) -> SettingRow:
+    return SettingRow(**dict(zip(SettingRow.__struct_fields__, row, strict=True)))
+
+
 def _line(row: Row) -> AuditRow:
     return AuditRow(**dict(zip(AuditRow.__struct_fields__, row, strict=True)))
 
@@ -142,6 +178,8 @@ def _line(row: Row) -> AuditRow:
 _TOKEN: Final = ", ".join(TokenRow.__struct_fields__)
 _SECRET: Final = ", ".join(SecretRow.__struct_fields__)
 _HOOK: Final = ", ".join(f'"{name}"' for name in HookRow.__struct_fields__)
+_WORKER: Final = ", ".join(f'"{name}"' for name in WorkerRow.__struct_fields__)
+_SETTING: Final = ", ".join(f'"{name}"' for name in SettingRow.__struct_fields__)
 _AUDIT: Final = ", ".join(AuditRow.__struct_fields__)
 
 ADD_TOKEN: Final = f"""
@@ -185,6 +223,23 @@ HOOKS: Final = f"""
     SELECT {_HOOK} FROM webhooks WHERE :namespace IS NULL OR namespace = :namespace ORDER BY created_at, id
 """
 DELETE_HOOK: Final = "DELETE FROM webhooks WHERE id = :id"
+
+PUT_WORKER: Final = f"""
+    INSERT OR REPLACE INTO workers ({_WORKER})
+    VALUES (:session, :worker, :node, :by, :address, :at, :facts)
+"""
+DROP_WORKER: Final = "DELETE FROM workers WHERE session = :session AND :node IN ('', node)"
+WORKERS: Final = f"SELECT {_WORKER} FROM workers ORDER BY session"
+
+SETTING: Final = f"SELECT {_SETTING} FROM cluster_settings WHERE name = :name"
+ADD_SETTING: Final = f"""
+    INSERT INTO cluster_settings ({_SETTING}) VALUES (:name, 1, :body, :at, :by)
+    ON CONFLICT (name) DO NOTHING RETURNING version
+"""
+CHANGE_SETTING: Final = """
+    UPDATE cluster_settings SET version = version + 1, body = :body, at = :at, "by" = :by
+    WHERE name = :name AND version = :expected RETURNING version
+"""
 
 WRITE_AUDIT: Final = """
     INSERT INTO audit (at, who, role, namespace, act, thing, address, outcome, detail, request)

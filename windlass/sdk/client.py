@@ -32,6 +32,7 @@ REFUSED: Final = "connection refused"
 
 DocumentType = Literal["application/yaml", "application/json"]
 Order = Literal["cancel", "pause", "resume"]
+WorkerOrder = Literal["drain", "pause", "resume", "kick"]
 
 
 class NotReachable(Unavailable):
@@ -176,6 +177,10 @@ class Client:
         """What Windlass itself could not go on with, oldest first: {items: [{kind, id, since, error}]}."""
         return self._send("GET", f"{API}/stuck")
 
+    def release(self, run: str, step: str) -> Json:
+        """Let a parked step be tried again: the step as it is then."""
+        return self._send("POST", _path("runs", run, "steps", step, "release"), _json({}))
+
     def retry_stuck(self, ident: str, kind: Literal["run", "workflow"] = "run") -> Json:
         """Let it try again: {id, status}."""
         return self._send("POST", _path(f"{kind}s", ident, "retry-stuck"), _json({}))
@@ -264,6 +269,36 @@ class Client:
     def drain(self, node: str) -> Json:
         """Let the node of that name hand everything over, and leave: {node, state}."""
         return self._send("POST", _path("cluster", "nodes", node, "drain"), _json({}))
+
+    # Workers.
+
+    def workers(self) -> Json:
+        """Who runs tasks: {items: [{id, node, state, slots, active, tasks, …}], counts, asOf}."""
+        return self._send("GET", f"{API}/workers")
+
+    def worker(self, worker: str) -> Json:
+        return self._send("GET", _path("workers", worker))
+
+    def order_worker(self, worker: str, order: WorkerOrder) -> Json:
+        """Drain, pause, resume or kick it: the worker as it is now."""
+        return self._send("POST", _path("workers", worker, order), _json({}))
+
+    def assignment(self) -> Json:
+        """How workers are chosen: {strategy, load, weights, …, configured, setBy, switches}."""
+        return self._send("GET", f"{API}/assignment")
+
+    def set_assignment(self, strategy: str | None = None, **others: Json) -> Json:
+        """Choose them otherwise from the next task on, on all nodes. What is not said stays as it is."""
+        asked = {**others} if strategy is None else {"strategy": strategy, **others}
+        return self._send("PUT", f"{API}/assignment", _json(asked))
+
+    def reset_assignment(self) -> Json:
+        """Choose them as it is configured."""
+        return self._send("DELETE", f"{API}/assignment")
+
+    def placement(self, run: str, step: str) -> Json:
+        """Who could have a step that waits, or why its worker had it: {strategy, key, count, top, …}."""
+        return self._send("GET", _path("runs", run, "steps", step, "placement"))
 
     # Secrets.
 

@@ -115,6 +115,18 @@ class Auditor:
             raise Violation(f"{what} runs on {runs_on} and on {node} at once")
         self._running[name].append(node)
 
+    def crew_started(self, name: Name, life: NodeId) -> None:
+        """A worker that is a process of its own has begun with an attempt."""
+        what = f"{name[0].id}/{name[1]} attempt {name[2]}"
+        if name not in self._queued:
+            raise Violation(f"{what} was started before that was kept")
+        if self._doubtful():
+            return
+        runs_on = [other for other in self._running[name] if not self._is_dead(other)]
+        if runs_on:
+            raise Violation(f"{what} runs on {runs_on} and on {life} at once")
+        self._running[name].append(life)
+
     def stopped(self, name: Name, node: NodeId) -> None:
         """A worker of this node is done with the attempt, or dead."""
         if node in self._running[name]:

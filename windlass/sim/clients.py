@@ -32,6 +32,10 @@ class Stage(Protocol):
 
     chance: random.Random
     homes: list[Home]
+
+    @property
+    def places(self) -> list[str]: ...
+
     disk: MemoryStore
     leases: MemoryLeases
     shards: int
@@ -73,7 +77,7 @@ class Clients:
                 await self.define(chance.randrange(2, 1000))
 
     async def define(self, number: int) -> None:
-        written = any_document(self._chance, number, [home.name for home in self._stage.homes])
+        written = any_document(self._chance, number, self._stage.places)
         ident = str(self._chance.random())
         command = DefineWorkflow(
             id=ident, document=written, document_hash=document.digest(written), at=self._stage.now()

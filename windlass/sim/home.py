@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from windlass.core.cluster import Member, NodeId
 from windlass.core.task import Task
+from windlass.engine.greeting import Arrival
 from windlass.engine.node import Node, NodeSettings
 from windlass.journal import Group
 from windlass.journal.memory import MemoryStore
@@ -21,11 +22,12 @@ from windlass.sim.faults import Faults
 from windlass.sim.leases import FaultyLeases
 from windlass.sim.loop import PROCESS, Process, SimLoop
 from windlass.sim.network import SimNetwork
+from windlass.sim.pipes import SimPipe
 from windlass.sim.post import Receiver, SimPost
 from windlass.sim.store import FaultyStore
 from windlass.sim.watched import Watched
 from windlass.sim.worker import SimWorker
-from windlass.wire import messages
+from windlass.wire import messages, versions
 from windlass.wire.messages import Offer, Request
 
 T = TypeVar("T")
@@ -83,6 +85,7 @@ class Home:
         self._crash = asyncio.Event()
         self._worker: SimWorker | None = None
         self._requests: set[asyncio.Task[Any]] = set()
+        self._berths: set[SimPipe] = set()  # where workers are connected
 
     async def live(self) -> None:
         """Life after life, until cancelled."""
@@ -172,6 +175,24 @@ class Home:
         if self.node is node:
             self.crash()
 
+    def admit(self, pipe: SimPipe, worker: str) -> None:
+        """A worker has dialed us. Raises ConnectionRefusedError."""
+        node = self.node
+        if node is None:
+            raise ConnectionRefusedError(f"nobody listens at {self.name}")
+        serving = self._world.loop.create_task(self._berth(node, pipe, worker), context=self._context.copy())
+        self._requests.add(serving)
+        self._berths.add(pipe)
+        serving.add_done_callback(self._requests.discard)
+        serving.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def _berth(self, node: Node, pipe: SimPipe, worker: str) -> None:
+        try:
+            await node.fleet.crew.take(pipe, Arrival(address=worker))
+        finally:
+            pipe.abort()
+            self._berths.discard(pipe)
+
     def _start_node(self) -> Node:
         world = self._world
         self._lives += 1
@@ -203,9 +224,10 @@ class Home:
             leases=FaultyLeases(world.leases.node(), world.faults, reach=reach, database=database),
             registry=world.registry,
             peers=self._listen,
-            member=Member(id=me, name=self.name, address=self.name),
+            member=Member(id=me, name=self.name, address=self.name, level=versions.LEVEL),
             wall=lambda: world.now() + self.skew_s,
             chance=random.Random(world.chance.random()),
+            task_key=b"of the simulated cluster",
             post=SimPost(world.receiver, random.Random(self._lives), world.broken),
         )
         return node
@@ -221,7 +243,9 @@ class Home:
     def _handed_out(self, node: Node, task: Task) -> None:
         """Of whoever offers the task right now, or else of its owner here."""
         offer = self._ear.offer
-        epoch = node.dispatcher._entries[task.name].owner.epoch if offer is None else offer.epoch
+        entry = node.dispatcher.table.get(task.name)
+        assert offer is not None or entry is not None
+        epoch = offer.epoch if offer is not None else entry.owner.epoch if entry is not None else 0
         self._world.handed_out(task, node.me.id, epoch=epoch, offered=offer is not None)
 
     async def _die(self, *tasks: asyncio.Task[Any]) -> None:
@@ -232,6 +256,8 @@ class Home:
         self._world.network.kill(self.name)
         if self._worker is not None:
             self._worker.kill()
+        for pipe in list(self._berths):
+            pipe.abort()
         self._process.thaw()  # so that its tasks can end; nobody hears them any more
         doomed = [*tasks, *self._requests]
         for task in doomed:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
+from windlass.sim.crewmen import SimCrewman
 from windlass.sim.faults import Faults
 from windlass.sim.home import Home
 from windlass.sim.network import SimNetwork
@@ -23,6 +24,7 @@ class Stage(Protocol):
     faults: Faults
     network: SimNetwork
     homes: list[Home]
+    crewmen: list[SimCrewman]
     database_away: bool
 
     async def roll_back(self) -> None:
@@ -37,6 +39,8 @@ class Mischief:
             self.kill, self.freeze, self.cut, self.cut_one_way, self.isolate, self.cut_from_database,
             self.database_away, self.clock_jumps, self.drain, self.sever,
         ]  # fmt: skip
+        if stage.crewmen:
+            kinds += [self.kill_worker, self.freeze_worker, self.cut_worker, self.sever_worker]
         # No two stories have the same mix of these.
         self._kinds: list[Callable[[], Awaitable[None]]] = [
             self.kill, *(kind for kind in kinds for _ in range(stage.chance.choice(MIXES)))
@@ -111,6 +115,35 @@ class Mischief:
 
     async def sever(self) -> None:
         self._stage.network.sever(*self._two())
+
+    async def kill_worker(self) -> None:
+        self._worker().kill()
+
+    async def freeze_worker(self) -> None:
+        worker = self._worker()
+        if not worker.frozen:
+            worker.freeze()
+            await asyncio.sleep(self._stage.chance.uniform(*FREEZE_S))
+            if worker.frozen:
+                worker.thaw()
+
+    async def cut_worker(self) -> None:
+        """From one node, or from all."""
+        worker, network, chance = self._worker(), self._stage.network, self._stage.chance
+        homes = self._stage.homes if chance.random() < 0.5 else [self._any()]
+        worker.ail(1)
+        for home in homes:
+            network.cut(worker.name, home.name)
+        await self._a_while()
+        for home in homes:
+            network.heal(worker.name, home.name)
+        worker.ail(-1)
+
+    async def sever_worker(self) -> None:
+        self._stage.network.sever(self._worker().name, self._any().name)
+
+    def _worker(self) -> SimCrewman:
+        return self._stage.chance.choice(self._stage.crewmen)
 
     async def _a_while(self) -> None:
         await asyncio.sleep(self._stage.chance.uniform(*self._stage.chance.choice(CUT_S)))

@@ -16,10 +16,11 @@ from typing import Final
 from windlass.core.cluster import Member, NodeId
 from windlass.peers import Host, handshake
 from windlass.peers.handshake import Rejected
-from windlass.peers.link import Pipe
 from windlass.peers.switchboard import Switchboard
 from windlass.sim.pipes import LOST, TWICE, SimPipe, Weather, pipe_between
+from windlass.wire import versions
 from windlass.wire.messages import Answer, Request
+from windlass.wire.pipe import Pipe
 
 SECRET: Final = "of the simulated cluster"
 CONNECT_S: Final = 2.0
@@ -41,7 +42,7 @@ class SimNetwork:
         host: Host,
         *,
         secret: str = SECRET,
-        level: int = 1,
+        level: int = versions.LEVEL,
         on_call: Callable[[Request], None] = lambda request: None,
     ) -> SimPeers:
         """A process begins to listen at this address; it is linked once it meets others."""
@@ -144,8 +145,12 @@ class SimNetwork:
         while self._weather.blocked((source, target)):
             await self._changed.wait()
 
-    def pipe(self, source: str, target: str, *, dialer: NodeId, acceptor: NodeId) -> tuple[SimPipe, SimPipe]:
-        near, far = pipe_between(self._weather, (source, target), dialer=dialer, acceptor=acceptor)
+    def pipe(
+        self, source: str, target: str, *, dialer: NodeId, acceptor: NodeId, repeats: bool = True
+    ) -> tuple[SimPipe, SimPipe]:
+        near, far = pipe_between(
+            self._weather, (source, target), dialer=dialer, acceptor=acceptor, repeats=repeats
+        )
         self._pipes = [*self._open_pipes(), near]
         return near, far
 

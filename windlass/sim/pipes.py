@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Final
 
 from windlass.core.cluster import NodeId
-from windlass.peers.link import Broken
 from windlass.peers.pulse import is_beat
 from windlass.wire import messages
 from windlass.wire.messages import Calling, Envelope, Telling
+from windlass.wire.pipe import Broken
 
 DELAY_S: Final = (0.0001, 0.005)
 LATE_S: Final = (0.01, 2.0)
@@ -70,8 +70,10 @@ class SimPipe:
 
     other: SimPipe
 
-    def __init__(self, weather: Weather, way: Way, *, me: NodeId, peer: NodeId) -> None:
+    def __init__(self, weather: Weather, way: Way, *, me: NodeId, peer: NodeId, repeats: bool = True) -> None:
+        """`repeats`: what was sent may come again over the next pipe between the two."""
         self.way = way
+        self._repeats = repeats
         self.over = False  # both ends know that it has ended
         self._me = me
         self._peer = peer
@@ -152,7 +154,7 @@ class SimPipe:
         if fate == LOST:
             return self.break_off("a message was lost")
         self.other._take(frame)
-        if fate == TWICE:
+        if fate == TWICE and self._repeats:
             self._weather.send_again(self._me, self._peer, frame)
             return self.break_off("the network broke it")
         self.resume()
@@ -168,10 +170,12 @@ class SimPipe:
         self._room.set()
 
 
-def pipe_between(weather: Weather, way: Way, *, dialer: NodeId, acceptor: NodeId) -> tuple[SimPipe, SimPipe]:
+def pipe_between(
+    weather: Weather, way: Way, *, dialer: NodeId, acceptor: NodeId, repeats: bool = True
+) -> tuple[SimPipe, SimPipe]:
     """Its ends, the dialer's first."""
-    near = SimPipe(weather, way, me=dialer, peer=acceptor)
-    far = SimPipe(weather, (way[1], way[0]), me=acceptor, peer=dialer)
+    near = SimPipe(weather, way, me=dialer, peer=acceptor, repeats=repeats)
+    far = SimPipe(weather, (way[1], way[0]), me=acceptor, peer=dialer, repeats=repeats)
     near.other, far.other = far, near
     for end, sender, receiver in ((near, dialer, acceptor), (far, acceptor, dialer)):
         for frame in weather.take_again(sender, receiver):

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from windlass.core import run as run_core
+from windlass.core.cluster import NodeId
 from windlass.core.detector import Detector
 from windlass.core.effects import Effect
 from windlass.core.errors import Refused, Unknown
-from windlass.core.names import Attempt, StepId
+from windlass.core.names import Attempt, SessionId, StepId
+from windlass.core.needs import needs
 from windlass.core.run_state import Run
 from windlass.engine import shard as shard_module
 from windlass.engine.batch import Batch
@@ -29,7 +31,7 @@ from windlass.journal.committer import Committer
 from windlass.journal.memory import MemoryStore
 from windlass.sim.store import FaultyStore
 from windlass.wire import messages
-from windlass.wire.messages import Declined, Held, Offer, Taken
+from windlass.wire.messages import Declined, Failed, Held, Offer, Taken
 
 
 @contextlib.contextmanager
@@ -154,12 +156,25 @@ def alarms_are_lost_with_memory() -> contextlib.AbstractContextManager[None]:
 
 
 def unfenced_offers() -> contextlib.AbstractContextManager[None]:
-    def trusting(self: NodeHost, offer: Offer) -> Taken | Declined:
+    def trusting(self: NodeHost, sender: NodeId, offer: Offer) -> Taken | Declined:
+        task, session = messages.decode_task(offer.task), SessionId(offer.session)
+        kept = self.fleet.abroad.lending.take(sender, session)
         try:
-            worker = self.dispatcher.accept(messages.decode_task(offer.task))
+            holder = self.dispatcher.accept(task, needs(task), session, kept=kept)
         except Refused as refusal:
             return Declined(str(refusal))
-        return Taken(worker.id, worker.session)
+        return Taken(holder.worker, holder.session, holder.survives)
+
+    return _instead(NodeHost, "_offer", trusting)
+
+
+def offers_of_replaced_owners() -> contextlib.AbstractContextManager[None]:
+    """All else is checked; only who is the owner is not."""
+    heeding = NodeHost._offer
+
+    def trusting(self: NodeHost, sender: NodeId, offer: Offer) -> Taken | Declined | Failed:
+        with _instead(Membership, "fenced", lambda self, shard: 0):
+            return heeding(self, sender, offer)
 
     return _instead(NodeHost, "_offer", trusting)
 
@@ -213,6 +228,7 @@ PLANTED_AMONG_MANY: Final[dict[str, Callable[[], contextlib.AbstractContextManag
     "no resume": no_resume,
     "alarms are lost with memory": alarms_are_lost_with_memory,
     "unfenced offers": unfenced_offers,
+    "offers of replaced owners": offers_of_replaced_owners,
     "lease trusted after a gap": lease_trusted_after_a_gap,
     "no adoption": no_adoption,
     "detector counts through gaps": detector_counts_through_gaps,

@@ -21,6 +21,7 @@ from windlass.leases.memory import MemoryLeases
 from windlass.registry.memory import MemoryRegistry
 from windlass.sim.checks import Auditor, Name, Start, Violation
 from windlass.sim.clients import Clients
+from windlass.sim.crewmen import SimCrewman
 from windlass.sim.faults import Faults, in_a_cluster
 from windlass.sim.home import Home
 from windlass.sim.leases import WatchedLeases
@@ -37,6 +38,9 @@ CLUSTER_SLOTS: Final = 2  # few, so that many tasks run on another node than the
 EPOCH_S: Final = 1_700_000_000.0  # when the story begins, by its wall clock
 FAULTS_S: Final = 40.0
 DOUBT_S: Final = 12.0  # after the database went back: longer than a freeze, or than anything is under way
+CREW: Final = ("crew",)  # what only workers of crews offer
+CREW_SLOTS: Final = 2
+CREW_WELL_S: Final = 8.0  # so long after all that ailed it a worker has told a node what it holds
 WELL_S: Final = 8.0  # so long after all that ailed it a node has beaten, and everybody has seen that
 GRACE_S: Final = 15.0  # after the last fault, to notice and to recover
 FINISH_S: Final = 600.0  # for all runs: some of their tasks hang
@@ -77,6 +81,7 @@ class World:
         self.network = SimNetwork(random.Random(self.chance.random()), strikes=self.faults.strikes)
         self.database_away = False
         self.homes = [Home(self, f"n{i}") for i in range(nodes)]
+        self.crewmen = self._crewmen(nodes)
         self.report = Report(seed)
         self.acknowledged: set[Key] = set()
         self.forgotten = False  # the database lost something at least once
@@ -89,6 +94,7 @@ class World:
     async def play(self) -> Report:
         """The whole story; raises Violation if anything that must hold does not."""
         lives = [asyncio.ensure_future(home.live()) for home in self.homes]
+        lives += [asyncio.ensure_future(crewman.live()) for crewman in self.crewmen]
         story = asyncio.ensure_future(self._story())
         try:
             await asyncio.wait({*lives, story, self._broken}, return_when=asyncio.FIRST_COMPLETED)
@@ -111,6 +117,19 @@ class World:
         self.report.crashes = sum(home.crashes for home in self.homes)
         self.report.injected, self.report.ends = dict(self.faults.injected), dict(self.auditor.ends())
         return self.report
+
+    def _crewmen(self, nodes: int) -> list[SimCrewman]:
+        """A few workers that come by themselves; in some stories none."""
+        addresses = [home.name for home in self.homes]
+        return [
+            SimCrewman(self, f"w{i}", addresses, slots=CREW_SLOTS, capabilities=("noop", *CREW))
+            for i in range(self.chance.choice((0, 2, 3) if nodes == 1 else (0, 2, 4)))
+        ]
+
+    @property
+    def places(self) -> list[str]:
+        """What steps may require: a node's own worker, or what only the crews have."""
+        return [*(home.name for home in self.homes), *(CREW if self.crewmen else ())]
 
     # What homes and workers tell.
 
@@ -140,6 +159,13 @@ class World:
 
     def let_go(self, task: Task, node: NodeId) -> None:
         self.auditor.stopped(_name(task), node)
+
+    def berth(self, address: str) -> Home:
+        return next(home for home in self.homes if home.name == address)
+
+    def crew_started(self, task: Task, life: NodeId) -> None:
+        self.report.tasks += 1
+        self.guarded(lambda: self.auditor.crew_started(_name(task), life))
 
     def poisoned(self, task: Task) -> None:
         self.auditor.poisoned.add(_name(task))
@@ -213,13 +239,20 @@ class World:
             home.cut_off = False
             if home.frozen:
                 home.thaw()
+        for crewman in self.crewmen:
+            if crewman.frozen:
+                crewman.thaw()
 
     async def _mischief(self) -> None:
         if len(self.homes) > 1:
             return await Mischief(self).play(FAULTS_S)
         while self.loop.time() < FAULTS_S:
             await asyncio.sleep(self.chance.uniform(2.0, 20.0))
-            self.homes[0].crash()
+            if self.crewmen and self.chance.random() < 0.5:
+                self.faults.note("kill_worker")
+                self.chance.choice(self.crewmen).kill()
+            else:
+                self.homes[0].crash()
 
     # The checks.
 
@@ -230,6 +263,10 @@ class World:
             self.broken(Violation(f"{node} was declared dead, and was well for {well_s:.1f} s"))
 
     def _is_dead(self, node: NodeId) -> bool:
+        """A life of a node that was declared dead; or of a worker that others may have given up."""
+        for crewman in self.crewmen:
+            if node.startswith(f"{crewman.name}."):
+                return crewman.well_s(node) < CREW_WELL_S
         return node in self.leases.members and not self.leases.alive(node)
 
     def _doubtful(self) -> bool:

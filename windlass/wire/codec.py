@@ -13,6 +13,7 @@ from windlass.core.run_state import RunImage
 from windlass.core.task import Json, Outcome, Task
 from windlass.core.workflow import Workflow
 from windlass.wire import versions
+from windlass.wire.versions import NewerFormat
 
 _encoder: Final = msgspec.json.Encoder()
 _event: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)
@@ -30,6 +31,7 @@ MESSAGES: Final[tuple[type[msgspec.Struct], ...]] = (
     Task,
     *Outcome.__args__,
 )
+EVENTS: Final = frozenset(kind.__name__ for kind in AnyEvent.__args__)
 
 T = TypeVar("T")
 
@@ -48,6 +50,8 @@ def write_event(event: AnyEvent, level: int) -> tuple[int, bytes]:
 
 
 def decode_event(kind: str, version: int, body: bytes) -> AnyEvent:
+    if kind not in EVENTS:
+        raise NewerFormat(f"nothing here knows what {kind} is; run the newer Windlass that wrote it")
     if version == versions.current(kind):
         return _event.decode(body)
     upgraded = versions.upgrade(kind, version, msgspec.json.decode(body, type=dict))
@@ -75,8 +79,11 @@ def encode_image(image: RunImage | Workflow) -> bytes:
 
 def write_image(image: RunImage | Workflow, level: int) -> tuple[int, bytes]:
     """The state for readers of this level: its version there, and its body."""
-    kind = versions.RUN_IMAGE if isinstance(image, RunImage) else versions.WORKFLOW_IMAGE
-    return _write(kind, image, level)
+    if isinstance(image, Workflow):
+        return _write(versions.WORKFLOW_IMAGE, image, level)
+    # A run without a parked step is told as ever: a program that cannot read of those can go on with it.
+    parked = any(step.phase == "parked" for step in image.steps)
+    return 2 if parked else 1, _encoder.encode(image)
 
 
 def decode_run(version: int, body: bytes) -> RunImage:
@@ -96,7 +103,7 @@ def _write(kind: str, value: AnyEvent | RunImage | Workflow, level: int) -> tupl
 
 
 def _decode(kind: str, version: int, body: bytes, target: type[T]) -> T:
-    if version == versions.current(kind):
+    if versions.is_alike(kind, version):
         return msgspec.json.decode(body, type=target)
     upgraded = versions.upgrade(kind, version, msgspec.json.decode(body, type=dict))
     return msgspec.convert(upgraded, target)

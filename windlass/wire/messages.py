@@ -6,16 +6,20 @@ Notice                  nobody does: what is lost is made good by the next look 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
+from windlass.core.assign.index import Verdict
 from windlass.core.cluster import Holding, NodeId
 from windlass.core.explain import Outside
+from windlass.core.fleet import Told
 from windlass.core.log import Printed
-from windlass.core.names import Key
+from windlass.core.names import Key, StepId
 from windlass.core.orders import Order, Reply
-from windlass.core.task import Task, TaskName
+from windlass.core.task import Json, Task, TaskName
+
+WorkerOrder = Literal["drain", "pause", "resume", "kick"]
 
 # JSON inside: integers beyond 64 bits are fine in a step's output, and no binary codec has them.
 _json: Final = msgspec.json.Encoder()
@@ -52,6 +56,7 @@ class Offer(Message, tag="Offer", frozen=True):
     shard: int
     epoch: int
     task: bytes  # JSON
+    session: str = ""  # of the worker that shall; empty: any of yours
 
 
 class AreWanted(Message, tag="AreWanted", frozen=True):
@@ -65,6 +70,24 @@ class LookOutside(Message, tag="LookOutside", frozen=True):
     """What do the tasks of this run wait for?"""
 
     key: Key
+
+
+class LookCrew(Message, tag="LookCrew", frozen=True):
+    """How are your workers?"""
+
+
+class OrderWorker(Message, tag="OrderWorker", frozen=True):
+    """An operator wants this of a worker of yours."""
+
+    worker: str
+    order: WorkerOrder
+
+
+class LookForWorkers(Message, tag="LookForWorkers", frozen=True):
+    """Who could run this step, which waits?"""
+
+    key: Key
+    step: StepId
 
 
 class IsQuiet(Message, tag="IsQuiet", frozen=True):
@@ -81,7 +104,10 @@ class Relay(Message, tag="Relay", frozen=True):
     timeout_s: float
 
 
-Request = Ask | WhoHolds | Offer | AreWanted | LookOutside | IsQuiet | Relay
+Request = (
+    Ask | WhoHolds | Offer | AreWanted | LookOutside | LookCrew | OrderWorker | LookForWorkers | IsQuiet
+    | Relay
+)  # fmt: skip
 
 
 # Answers.
@@ -103,6 +129,7 @@ class HeldTask(Message, frozen=True):
     name: TaskName
     worker: str
     session: str
+    survives: bool = False  # that worker outlives its node
 
 
 class Held(Message, tag="Held", frozen=True):
@@ -114,6 +141,7 @@ class Taken(Message, tag="Taken", frozen=True):
 
     worker: str
     session: str
+    survives: bool = False  # that worker outlives its node
 
 
 class Declined(Message, tag="Declined", frozen=True):
@@ -135,6 +163,14 @@ class LooksLike(Message, tag="LooksLike", frozen=True):
     outside: Outside
 
 
+class CrewTold(Message, tag="CrewTold", frozen=True):
+    workers: tuple[Told, ...] = ()
+
+
+class Candidates(Message, tag="Candidates", frozen=True):
+    verdicts: tuple[Verdict, ...] | None = None  # None: it does not wait
+
+
 class Quiet(Message, tag="Quiet", frozen=True):
     quiet: bool
 
@@ -149,7 +185,10 @@ class Unrelayed(Message, tag="Unrelayed", frozen=True):
     sent: bool  # it may have been done
 
 
-Answer = Replied | Failed | Held | Taken | Declined | Unwanted | LooksLike | Quiet | Relayed | Unrelayed
+Answer = (
+    Replied | Failed | Held | Taken | Declined | Unwanted | LooksLike | CrewTold | Candidates | Quiet
+    | Relayed | Unrelayed
+)  # fmt: skip
 
 
 # Notices.
@@ -161,8 +200,80 @@ class Owns(Message, tag="Owns", frozen=True):
     shards: dict[int, Holding]
 
 
+class Crewed(Message, tag="Crewed", frozen=True):
+    """These workers are with me."""
+
+    workers: tuple[Told, ...]
+    whole: bool = False  # and no others
+
+
+class Busy(Message, tag="Busy", frozen=True):
+    """So many slots of my workers are taken, by session."""
+
+    active: dict[str, int]
+
+
+class Parted(Message, tag="Parted", frozen=True):
+    """These workers are not with me any more."""
+
+    sessions: tuple[str, ...]
+
+
+class HeadTold(Message, frozen=True):
+    rank: float
+    requires: tuple[str, ...]
+    namespace: str
+    count: int
+
+
+class Heads(Message, tag="Heads", frozen=True):
+    """What waits here first, of each kind: I know of nobody who can have it. Or nothing waits any more."""
+
+    heads: tuple[HeadTold, ...] = ()
+
+
+class Room(Message, tag="Room", frozen=True):
+    """I keep a slot of this worker free for the first of your tasks that it can run, for a moment."""
+
+    worker: Told
+
+
+class Unused(Message, tag="Unused", frozen=True):
+    """The slot that you kept for me: I have nothing for it."""
+
+    session: str
+
+
+class Holds(Message, tag="Holds", frozen=True):
+    """These workers have come to me, and have tasks of a shard that you own."""
+
+    tasks: tuple[HeldTask, ...]
+
+
+class Gone(Message, tag="Gone", frozen=True):
+    """A worker that was with me does not have the task any more."""
+
+    name: TaskName
+    worker: str
+    session: str
+    reason: str
+    witnessed: bool = False
+    returned: bool = False
+
+
+class Progressed(Message, tag="Progressed", frozen=True):
+    """How far a task of yours is."""
+
+    name: TaskName
+    details: bytes  # JSON
+
+
+class Assigned(Message, tag="Assigned", frozen=True):
+    """The rule by which workers are chosen was changed: look it up."""
+
+
 class Slots(Message, tag="Slots", frozen=True):
-    """My workers could take so many tasks now. `session` changes when what they held is lost."""
+    """Of level 1, and not heeded any more: my workers could take so many tasks now."""
 
     worker: str
     session: str
@@ -171,7 +282,7 @@ class Slots(Message, tag="Slots", frozen=True):
 
 
 class Hungry(Message, tag="Hungry", frozen=True):
-    """I have tasks that nobody here can take: tell me when your slots change. Or no longer."""
+    """Of level 1, and not heeded any more: I have tasks that nobody here can take."""
 
     hungry: bool
 
@@ -208,7 +319,10 @@ class News(Message, tag="News", frozen=True):
     logs: bool = False
 
 
-Notice = Owns | Slots | Hungry | Stop | Wrote | Follow | News
+Notice = (
+    Owns | Crewed | Busy | Parted | Heads | Room | Unused | Holds | Gone | Progressed | Assigned | Slots
+    | Hungry | Stop | Wrote | Follow | News
+)  # fmt: skip
 
 
 # A frame is a list of these.
@@ -274,3 +388,11 @@ def encode_task(task: Task) -> bytes:
 
 def decode_task(body: bytes) -> Task:
     return _task.decode(body)
+
+
+def encode_json(value: Json) -> bytes:
+    return _json.encode(value)
+
+
+def decode_json(body: bytes) -> Json:
+    return msgspec.json.decode(body)

@@ -19,18 +19,22 @@ from windlass.core.task import Json
 Change = Callable[[dict[str, Json]], dict[str, Json]]
 
 # The newest level that this program reads: of events, of snapshots, and of what nodes say to each other.
-LEVEL: Final = 1
+LEVEL: Final = 2  # 2: steps can be parked
+RUN_IMAGE: Final = "RunImage"
+WORKFLOW_IMAGE: Final = "Workflow"
 # The newest version, for what is not at version 1.
-CURRENT: Final[dict[str, int]] = {}
-# (type, version) → the level it came with, for versions above 1.
+CURRENT: Final[dict[str, int]] = {"StepParked": 2, "StepReleased": 2, RUN_IMAGE: 2}
+# The first version, for types that came later: one that no older program reads, so that it does not take
+# a type it never heard of for damage.
+FIRST: Final[dict[str, int]] = {"StepParked": 2, "StepReleased": 2}
+# From this version on they differ in what they may say and not in how: they are read alike.
+ALIKE: Final[dict[str, int]] = {RUN_IMAGE: 1}
+# (type, version) → the level it came with, for versions above the first.
 SINCE: Final[dict[tuple[str, int], int]] = {}
 # (type, version) → the same at version + 1.
 UPGRADES: Final[dict[tuple[str, int], Change]] = {}
 # (type, version) → the same at version - 1, as well as it can be said there.
 DOWNGRADES: Final[dict[tuple[str, int], Change]] = {}
-
-RUN_IMAGE: Final = "RunImage"
-WORKFLOW_IMAGE: Final = "Workflow"
 
 
 class NewerFormat(WindlassError):
@@ -41,10 +45,15 @@ def current(kind: str) -> int:
     return CURRENT.get(kind, 1)
 
 
+def is_alike(kind: str, version: int) -> bool:
+    """Whether this version is read as the newest one is."""
+    return ALIKE.get(kind, current(kind)) <= version <= current(kind)
+
+
 def written(kind: str, level: int) -> int:
     """The version to write while everybody in the cluster reads this level."""
     version = current(kind)
-    while version > 1 and SINCE[kind, version] > level:
+    while version > FIRST.get(kind, 1) and SINCE[kind, version] > level:
         version -= 1
     return version
 

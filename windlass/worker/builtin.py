@@ -10,14 +10,18 @@ from pathlib import Path
 from windlass.core.log import Bounds
 from windlass.core.names import SessionId, WorkerId
 from windlass.outward import ANYWHERE, Rule
+from windlass.worker.executors.async_python import AsyncPython
 from windlass.worker.executors.http import Http
 from windlass.worker.executors.noop import Noop
 from windlass.worker.executors.python import Python
 from windlass.worker.executors.shell import Shell
 from windlass.worker.lines import Log, Tell
+from windlass.worker.minder import RECYCLE
 from windlass.worker.processes import Processes
+from windlass.worker.progress import Heartbeats, OnProgress, nobody
 from windlass.worker.secrets import Resolve, no_secrets
-from windlass.worker.session import LocalWorker, Report
+from windlass.worker.session import LocalWorker, Report, ResolveFor
+from windlass.worker.user_loop import UserLoop
 
 SHELL_NAMES = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"}
 SHELL_NAMES |= {"SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}
@@ -38,17 +42,33 @@ async def builtin_worker(
     on_printed: Tell = lambda task, printed: None,
     log_bounds: Bounds = Bounds(),  # noqa: B008  # frozen
     resolve: Resolve = no_secrets,
+    resolve_for: ResolveFor | None = None,
     clock: Callable[[], float] = time.time,
     http_rule: Rule = ANYWHERE,
+    on_progress: OnProgress = nobody,
+    memory_bytes: int = 0,
+    recycle: int = RECYCLE,
+    user_loop: UserLoop | None = None,
 ) -> AsyncIterator[LocalWorker]:
     """Runs inside; on leaving, every task is stopped and every process has ended.
 
     `folders` is where Python steps are looked up (--app first, then --data); `environ` is the
     engine's environment. `on_printed` is called with what tasks print, while they run, and before `report`.
-    `http_rule` says which addresses http steps may call.
+    `http_rule` says which addresses http steps may call. `on_progress` hears how far tasks say that they are.
+    `memory_bytes` is what each process of a step may use (0: any number); a Python child is replaced after
+    `recycle` steps. Async functions of python steps run in `user_loop`; without one, in children, too.
     """
     log = Log(on_printed, log_bounds, clock)
-    processes = Processes(slots=slots, folders=folders, cwd=data, env=python_environment(environ))
+    heartbeats = Heartbeats(on_progress)
+    processes = Processes(
+        slots=slots,
+        folders=folders,
+        cwd=data,
+        env=python_environment(environ),
+        memory_bytes=memory_bytes,
+        recycle=recycle,
+    )
+    python = Python(processes, log, heartbeats)
     http = Http(http_rule)
     try:
         async with LocalWorker(
@@ -58,13 +78,15 @@ async def builtin_worker(
             capabilities=capabilities,
             executors={
                 "noop": Noop(),
-                "python": Python(processes, log),
+                "python": python if user_loop is None else AsyncPython(user_loop, log, heartbeats, python),
                 "shell": Shell(processes, log, cwd=data, env=shell_environment(environ)),
                 "http": http,
             },
             report=report,
             on_free=on_free,
             resolve=resolve,
+            resolve_for=resolve_for,
+            heartbeats=heartbeats,
             clock=clock,
         ) as worker:
             yield worker

@@ -5,19 +5,25 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import resource
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Result, StepContext, Task
+from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Json, Result, StepContext, Task
+from windlass.worker.telling import unheard
 from windlass.worker.values import NotJson, TooLarge, to_json
 
 DETAIL_BYTES_MAX = 8 * 1024
 MESSAGE_CHARS_MAX = 2000
 CUT = "...\n"  # a traceback begins so if its beginning is not there
+HERE: Final = os.path.join(os.path.dirname(__file__), "")
+OUT_OF_MEMORY: Final = "out of memory"
+
+Tell = Callable[[Json], None]  # how far a step is
 
 
 class CannotCall(Exception):
@@ -29,19 +35,29 @@ class CannotCall(Exception):
         self.cause = cause
 
 
-def call(task: Task, folders: Sequence[str]) -> bytes:
+def call(task: Task, folders: Sequence[str], tell: Tell = unheard) -> bytes:
     """Run the function that a python step names. Never raises."""
     try:
-        try:
-            function = find(str(task.with_.get("call", "")), folders)
-            result = _run(function, _arguments(function, task))
-            return success(result)
-        except (CannotCall, NotJson, TooLarge) as error:
-            return msgspec.json.encode(_refusal(error))
+        function = find(str(task.with_.get("call", "")), folders)
+        return success(_run(function, arguments_of(function, task, tell)))
     except (
         BaseException
     ) as error:  # whatever user code raises, SystemExit included, is its failure and not ours
+        return failed(error)
+
+
+def failed(error: BaseException) -> bytes:
+    try:
+        if isinstance(error, CannotCall | NotJson | TooLarge):
+            return msgspec.json.encode(_refusal(error))
         return msgspec.json.encode(failure(error))
+    except BaseException as worse:  # an exception class may do anything when it is looked at
+        return msgspec.json.encode(failure(worse))
+
+
+def ran_out_of_memory(answer: bytes) -> bool:
+    """What is left of a process after that is not worth keeping."""
+    return answer.startswith(b'{"outcome":"failed","type":"MemoryError"')
 
 
 def success(result: object) -> bytes:
@@ -93,7 +109,7 @@ def _module(name: str, folders: Sequence[str]) -> object:
         raise CannotCall("ImportError", f"module {name!r} cannot be imported: {error}", error) from None
 
 
-def _arguments(function: Callable[..., Any], task: Task) -> dict[str, Any]:
+def arguments_of(function: Callable[..., Any], task: Task, tell: Tell) -> dict[str, Any]:
     arguments = task.with_.get("args") or {}
     if not isinstance(arguments, dict):
         raise CannotCall("BadCall", f"args must be an object, not {type(arguments).__name__}")
@@ -104,7 +120,7 @@ def _arguments(function: Callable[..., Any], task: Task) -> dict[str, Any]:
     if "ctx" in signature.parameters:
         if "ctx" in arguments:
             raise CannotCall("BadCall", "args has a ctx, but ctx is what windlass passes to the step")
-        arguments = {**arguments, "ctx": step_context(task)}
+        arguments = {**arguments, "ctx": step_context(task, tell)}
     try:
         signature.bind(**arguments)
     except TypeError as error:
@@ -115,7 +131,7 @@ def _arguments(function: Callable[..., Any], task: Task) -> dict[str, Any]:
     return arguments
 
 
-def step_context(task: Task) -> StepContext:
+def step_context(task: Task, tell: Tell) -> StepContext:
     return StepContext(
         run=task.run,
         workflow=task.workflow,
@@ -125,6 +141,8 @@ def step_context(task: Task) -> StepContext:
         context=task.context,
         parents=task.parents,
         labels=task.labels,
+        progress=task.progress,
+        tell=tell,
     )
 
 
@@ -143,11 +161,24 @@ async def _awaited(result: Awaitable[object]) -> object:
 
 def failure(error: BaseException) -> Failure:
     names = [kind.__name__ for kind in type(error).__mro__[1:] if kind is not object]
-    exited = isinstance(error, SystemExit)
-    message = f"the step called sys.exit({_words(error)})" if exited else _words(error)
+    message = _words(error)
+    if isinstance(error, SystemExit):
+        message = f"the step called sys.exit({message})"
+    elif isinstance(error, MemoryError):
+        # What the step had gathered goes first: else there is no room to say so.
+        traceback.clear_frames(error.__traceback__)
+        message = _memory_advice()
     return Failure(
         type=type(error).__name__, message=message, bases=tuple(names), detail=user_traceback(error)
     )
+
+
+def _memory_advice() -> str:
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit == resource.RLIM_INFINITY:
+        return f"{OUT_OF_MEMORY}: the machine has no more to give"
+    advice = "let it hold less at a time, or start the worker with a higher --memory"
+    return f"{OUT_OF_MEMORY}: a step may use {limit // 1_000_000:,} MB here; {advice}"
 
 
 def _refusal(error: CannotCall | NotJson | TooLarge) -> Failure:
@@ -188,7 +219,7 @@ def _users_part(frames: TracebackType | None) -> TracebackType | None:
 
 def _is_plumbing(path: str) -> bool:
     folder = os.path.basename(os.path.dirname(path))
-    return path == __file__ or path.startswith("<frozen importlib") or folder in ("asyncio", "importlib")
+    return path.startswith((HERE, "<frozen importlib")) or folder in ("asyncio", "importlib")
 
 
 def _whole(text: str) -> str:

@@ -1,4 +1,5 @@
-"""The warm Python child: runs one step after another until it dies, is killed, or the code changes.
+"""The warm Python child: runs one step after another until it dies, is killed, has run enough of them, or the
+code changes.
 
 It talks to its minder over two pipes of its own; stdin is /dev/null, and what a step prints goes to pipes
 that the minder reads, so that nothing a step prints or reads can disturb the protocol.
@@ -18,29 +19,34 @@ from io import TextIOWrapper
 import msgspec
 
 from windlass.core.task import Task
-from windlass.worker.calls import call
+from windlass.worker.calls import call, ran_out_of_memory
 from windlass.worker.freshness import Freshness
-from windlass.worker.minder import ANSWER_FD, KEEP, REPLACE, REQUEST_FD, STALE
+from windlass.worker.minder import ANSWER_FD, KEEP, PROGRESS, REPLACE, REQUEST_FD, STALE
+from windlass.worker.telling import Telling
 
 BOOTSTRAP = (
     "import sys; sys.path.append(sys.argv[1]); from windlass.worker.child import main; main(sys.argv[2:])"
 )
 
 
-def main(folders: list[str]) -> None:
+def main(arguments: list[str]) -> None:
+    recycle, folders = int(arguments[0]), arguments[1:]
     prepare(folders)
     me, home, pipes = os.getpid(), os.getcwd(), _pipes()
-    freshness = Freshness(folders)
+    freshness, ran = Freshness(folders), 0
     while (request := _read_frame()) is not None:
         if freshness.stale():
             _answer(STALE, b"")
             continue
         began_ns = time.time_ns()
-        answer = call(msgspec.json.decode(request, type=Task), folders)
+        telling = Telling(lambda details: _answer(PROGRESS, details))
+        answer = call(msgspec.json.decode(request, type=Task), folders, telling)
         if os.getpid() != me:
             os._exit(0)  # the step forked, and this is the copy: only the original answers
+        telling.end()
         freshness.note(began_ns)
-        fit = tidy(home) and _pipes() == pipes
+        ran += 1
+        fit = tidy(home) and _pipes() == pipes and ran < recycle and not ran_out_of_memory(answer)
         _answer(KEEP if fit else REPLACE, answer)
 
 

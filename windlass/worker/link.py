@@ -20,6 +20,8 @@ How = Literal["answered", "exited", "signalled", "timeout", "killed", "not_start
 
 # What a job printed since: pieces of stdout (1) and stderr (2), and whether more came than is sent on.
 Printing = Callable[[list[tuple[int, bytes]], bool], None]
+# How far a Python step says that it is, as JSON.
+Progressing = Callable[[bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Order:
     scratch: str = ""  # a folder to remove if we die
     forward_bytes: int = 0  # of what it prints, while it runs
     printing: Printing | None = None  # who hears of that
+    progressing: Progressing | None = None
+    memory_bytes: int = 0  # that each of its processes may use; 0: any number
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class MinderLink(asyncio.Protocol):
         self._job = 0
         self._done: asyncio.Future[Ended] | None = None
         self._printing: Printing | None = None
+        self._progressing: Progressing | None = None
         self._lost = False
         self._transport: asyncio.Transport | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -121,9 +126,9 @@ class MinderLink(asyncio.Protocol):
         self._done = asyncio.get_running_loop().create_future()
         if self._lost:
             raise MinderLost
-        command = (list(order.argv), dict(order.env), order.cwd)
+        command = (list(order.argv), dict(order.env), order.cwd, order.memory_bytes)
         rest = (order.text, order.timeout_s, order.keep_bytes, order.scratch, order.forward_bytes)
-        self._printing = order.printing
+        self._printing, self._progressing = order.printing, order.progressing
         self._send((self._job, order.kind, command, *rest))
         return await asyncio.shield(self._done)
 
@@ -169,10 +174,16 @@ class MinderLink(asyncio.Protocol):
                 return
             message = marshal.loads(self._inbox[4 : 4 + size])
             del self._inbox[: 4 + size]
-            if message[1] != "output":
-                self._settle(*message)
-            elif message[0] == self._job and self._printing is not None:
-                self._printing(*message[2:])
+            self._take(message)
+
+    def _take(self, message: tuple[Any, ...]) -> None:  # Any: what marshal makes
+        job, what, *rest = message
+        if what not in ("output", "progress"):
+            self._settle(*message)
+        elif job == self._job and what == "output" and self._printing is not None:
+            self._printing(*rest)
+        elif job == self._job and what == "progress" and self._progressing is not None:
+            self._progressing(*rest)
 
     def _settle(
         self,

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from windlass.worker import child
-from windlass.worker.link import Ended, MinderLink, MinderLost, Order, Printing
+from windlass.worker.link import Ended, MinderLink, MinderLost, Order, Printing, Progressing
+from windlass.worker.minder import RECYCLE
 from windlass.worker.orphans import adopt_orphans, end_strays
 
 ROOT: Final = Path(child.__file__).resolve().parents[2]  # where `import windlass` finds us
@@ -24,9 +25,21 @@ KILL_S: Final = 10.0  # for a minder to end a task or itself; then it is killed,
 
 
 class Processes:
-    """At most `slots` tasks at a time. Python steps are looked up in `folders`, first in sys.path."""
+    """At most `slots` tasks at a time. Python steps are looked up in `folders`, first in sys.path.
 
-    def __init__(self, *, slots: int, folders: Sequence[Path], cwd: Path, env: Mapping[str, str]) -> None:
+    A process may use `memory_bytes` (0: any number); a Python child is replaced after `recycle` steps.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: int,
+        folders: Sequence[Path],
+        cwd: Path,
+        env: Mapping[str, str],
+        memory_bytes: int = 0,
+        recycle: int = RECYCLE,
+    ) -> None:
         adopt_orphans()
         self._free = asyncio.Semaphore(slots)
         self._idle: list[MinderLink] = []
@@ -38,10 +51,12 @@ class Processes:
             "-c",
             child.BOOTSTRAP,
             str(ROOT),
+            str(recycle),
             *map(os.path.abspath, folders),
         ]
         self._env = dict(env)
         self._cwd = os.path.abspath(cwd)
+        self._memory_bytes = memory_bytes
 
     async def run_shell(
         self,
@@ -60,7 +75,16 @@ class Processes:
         The folder `scratch` is the caller's to remove; only when this process is killed, its minder does it.
         `printing` is called with what it prints while it runs, up to so many bytes.
         """
-        how = (stdin, timeout_s, OUTPUT_BYTES_MAX, scratch, forward_bytes, printing)
+        how = (
+            stdin,
+            timeout_s,
+            OUTPUT_BYTES_MAX,
+            scratch,
+            forward_bytes,
+            printing,
+            None,
+            self._memory_bytes,
+        )
         return await self._run(Order("shell", argv, env, cwd, *how))
 
     async def run_python(
@@ -70,9 +94,19 @@ class Processes:
         timeout_s: float | None = None,
         forward_bytes: int = 0,
         printing: Printing | None = None,
+        progressing: Progressing | None = None,
     ) -> Ended:
         """Hand a request (a Task as JSON) to a warm child, which is dead when this returns cancelled."""
-        how = (request, timeout_s, END_BYTES_MAX, "", forward_bytes, printing)
+        how = (
+            request,
+            timeout_s,
+            END_BYTES_MAX,
+            "",
+            forward_bytes,
+            printing,
+            progressing,
+            self._memory_bytes,
+        )
         return await self._run(Order("python", self._python, self._env, self._cwd, *how))
 
     async def close(self) -> None:

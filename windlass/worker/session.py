@@ -20,12 +20,14 @@ from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Failure, Outcome, Task, TaskName
 from windlass.worker.executors import Executor, timed_out
 from windlass.worker.masking import Mask
+from windlass.worker.progress import Heartbeats, fell_silent, limit
 from windlass.worker.secrets import NONE, NotOpened, Resolve, no_secrets, opened
 
 log = logging.getLogger(__name__)
 REPORT_AGAIN_S, REPORT_AGAIN_MAX_S = 0.05, 5.0
 
 Report = Callable[[Task, Outcome, float], Awaitable[None]]
+ResolveFor = Callable[[Task], Resolve]  # for a worker that has to show for which task it asks
 
 
 class LocalWorker:
@@ -34,7 +36,7 @@ class LocalWorker:
     The secrets that a task refers to are asked of `resolve`, each time it starts; what leaves is masked.
     `on_free` is called whenever a slot becomes free, and only then is `report` awaited with the task, its
     outcome and when it started (by `clock`). A result is kept and reported again until `report` returns or
-    refuses it.
+    refuses it. A task that must not be silent for long is ended when its executor told `heartbeats` nothing.
     """
 
     def __init__(
@@ -48,6 +50,8 @@ class LocalWorker:
         report: Report,
         on_free: Callable[[], None] = lambda: None,
         resolve: Resolve = no_secrets,
+        resolve_for: ResolveFor | None = None,
+        heartbeats: Heartbeats | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.id = id
@@ -57,7 +61,8 @@ class LocalWorker:
         self._executors = dict(executors)
         self._report = report
         self._on_free = on_free
-        self._resolve = resolve
+        self._resolve_for: ResolveFor = resolve_for or (lambda task: resolve)
+        self._heartbeats = heartbeats or Heartbeats()
         self._clock = clock
         self._held: dict[TaskName, asyncio.Task[None]] = {}
         self._busy: set[TaskName] = set()
@@ -133,16 +138,22 @@ class LocalWorker:
     async def _attempt(self, task: Task) -> Outcome:
         me = asyncio.current_task()
         assert me is not None
-        limit = asyncio.timeout(task.timeout_s)
+        whole, silence = limit(task.timeout_s), limit(task.heartbeat_timeout_s)
         secrets = NONE
         try:
-            async with limit:
-                secrets = await opened(task, self._resolve)
-                return await secrets.masked(await self._executors[task.kind].run(task, secrets))
+            async with whole, silence:
+                secrets = await opened(task, self._resolve_for(task))
+                with self._heartbeats.of(task, silence):
+                    outcome = await self._executors[task.kind].run(task, secrets)
+                return await secrets.masked(outcome)
         except NotOpened as error:
             return error.failure
         except TimeoutError as error:
-            return timed_out(task.timeout_s) if limit.expired() else _unexpected(error, task, secrets.mask)
+            if whole.expired():
+                return timed_out(task.timeout_s)
+            if silence.expired():
+                return fell_silent(task.heartbeat_timeout_s)
+            return _unexpected(error, task, secrets.mask)
         except asyncio.CancelledError as error:
             if me.cancelling():
                 raise

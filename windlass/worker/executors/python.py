@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from windlass.worker.lines import Log
 from windlass.worker.link import Ended
 from windlass.worker.masking import Mask
 from windlass.worker.processes import Processes
+from windlass.worker.progress import Heartbeats
 from windlass.worker.secrets import Opened
 
 _encode = msgspec.json.Encoder().encode
@@ -26,9 +28,10 @@ class PythonWith(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Python:
-    def __init__(self, processes: Processes, log: Log) -> None:
+    def __init__(self, processes: Processes, log: Log, heartbeats: Heartbeats) -> None:
         self._processes = processes
         self._log = log
+        self._heartbeats = heartbeats
 
     async def run(self, task: Task, secrets: Opened) -> Outcome:
         try:
@@ -41,11 +44,12 @@ class Python:
                 timeout_s=task.timeout_s,
                 forward_bytes=self._log.bounds.bytes,
                 printing=lines.take,
+                progressing=partial(self._heartbeats.told, task, secrets.mask),
             )
-        return _trimmed(_outcome(task, secrets.ended(ended)), secrets.mask)
+        return trimmed(_outcome(task, secrets.ended(ended)), secrets.mask)
 
 
-def _trimmed(outcome: Outcome, mask: Mask) -> Outcome:
+def trimmed(outcome: Outcome, mask: Mask) -> Outcome:
     """The child cuts long messages without knowing of secrets: half of one may be left where it cut."""
     if not mask or not isinstance(outcome, Failure):
         return outcome
@@ -57,13 +61,17 @@ def _trimmed(outcome: Outcome, mask: Mask) -> Outcome:
     return msgspec.structs.replace(outcome, message=message, detail=detail)
 
 
+def outcome_of(answer: bytes) -> Outcome:
+    try:
+        return _decoder.decode(answer)
+    except msgspec.DecodeError as error:
+        return Failure("ProcessDied", f"answered with something unreadable: {error}")
+
+
 def _outcome(task: Task, ended: Ended) -> Outcome:
     match ended.how:
         case "answered":
-            try:
-                return _decoder.decode(ended.answer)
-            except msgspec.DecodeError as error:
-                return Failure("ProcessDied", f"answered with something unreadable: {error}")
+            return outcome_of(ended.answer)
         case "timeout":
             return timed_out(task.timeout_s)
         case "not_started":

@@ -10,9 +10,11 @@ After every task, and at once on "kill", on the deadline and when the worker's s
 the minder is killed. Only an idle Python child that left nothing running stays, warm for the next task.
 
 Frames are a length and a marshalled tuple; both ends run the same interpreter.
-    in   (job, "shell" | "python", (argv, env, cwd), text, timeout_s, keep_bytes, scratch, forward_bytes)
+    in   (job, "shell" | "python", (argv, env, cwd, memory_bytes), text, timeout_s, keep_bytes, scratch,
+          forward_bytes)
          (job, "kill")
     out  (job, "output", [(1 | 2, bytes), …], whether there was more)    while the job runs
+         (job, "progress", details)    the same; of many, the last
          (job, how, code, answer, stdout bytes, end of stdout, stderr bytes, end of stderr)    at its end
 where text is the program's stdin or the request for the Python child, scratch a folder to remove should the
 worker die, and how is answered | exited | signalled | timeout | killed | not_started. Of what the job prints
@@ -23,4 +25,6 @@ BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); import minder.loop; minde
 
 WORKER_FD = 0  # the minder's socket to the worker
 REQUEST_FD, ANSWER_FD = 3, 4  # the Python child's pipes from and to the minder
-KEEP, REPLACE, STALE = b"K", b"R", b"S"  # how the Python child marks its answers
+KEEP, REPLACE, STALE = b"K", b"R", b"S"  # how the Python child marks its answers,
+PROGRESS = b"P"  # and what it says before
+RECYCLE = 1000  # steps after which it is replaced: what it has gathered goes with it

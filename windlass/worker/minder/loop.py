@@ -239,6 +239,9 @@ class Minder:
         pieces, overflow = job.output.take(time.monotonic())
         if pieces or overflow:
             self._send((job.number, "output", pieces, overflow))
+        progress = job.output.take_progress()
+        if progress is not None:
+            self._send((job.number, "progress", progress))
 
     def _tell(self, number: int, how: str, code: int, answer: bytes, out: Stream, err: Stream) -> None:
         self._send((number, how, code, answer, out.total, out.end(), err.total, err.end()))

@@ -1,4 +1,4 @@
-"""What a job prints, on its way to the worker: in few frames, and no more than was asked for."""
+"""What a job prints and tells, on its way to the worker: in few frames, and no more than was asked for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Output:
         self._sent_at = 0.0
         self._overflow = False
         self._told = False
+        self._progress: bytes | None = None
 
     def add(self, stream: int, chunk: bytes) -> None:
         if len(chunk) > self._room:
@@ -33,11 +34,20 @@ class Output:
         else:  # the worker is slow, and the exact order of the two streams not worth the memory
             pieces[-2][1].extend(chunk)
 
+    def tell(self, progress: bytes) -> None:
+        """How far the job is. Only the last is worth sending."""
+        self._progress = progress
+
+    def take_progress(self) -> bytes | None:
+        progress, self._progress = self._progress, None
+        return progress
+
     def due_at(self) -> float | None:
         """When the next frame may go, by the monotonic clock; None while there is nothing to tell."""
         if self._size >= AT_ONCE_BYTES:
             return 0.0
-        return self._sent_at + EVERY_S if self._size or self._overflow > self._told else None
+        waiting = self._size or self._overflow > self._told or self._progress is not None
+        return self._sent_at + EVERY_S if waiting else None
 
     def take(self, now: float) -> tuple[list[tuple[int, bytes]], bool]:
         """What is to be sent, and whether something was not kept, which is told once."""

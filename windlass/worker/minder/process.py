@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import select
 import signal
 
-from . import ANSWER_FD, REPLACE, REQUEST_FD
+from . import ANSWER_FD, PROGRESS, REPLACE, REQUEST_FD
 from .output import Output
 from .tree import PR_SET_PDEATHSIG, prctl
 
-Command = tuple[list[str], dict[str, str], str]  # argv, env, cwd
+Command = tuple[list[str], dict[str, str], str, int]  # argv, env, cwd, bytes of memory (0: any)
 READ_BYTES = 1 << 16
 ANSWER_BYTES_MAX = 1 << 26
 DRAIN_BYTES_MAX = 1 << 21  # more than a pipe can hold: what is written later is not this task's
@@ -79,12 +80,14 @@ class Process:
         self.request, self.answer = request, answer  # -1 for a shell command
         self.outbox = memoryview(b"")
         self.inbox = bytearray()
+        self.output: Output | None = None
 
     def restart(self, keep_bytes: int, output: Output | None) -> None:
         """Forget what it wrote; keep that much of what it will write, and have all of it sent on."""
         self.out.restart(keep_bytes, output)
         self.err.restart(keep_bytes, output)
         self.inbox.clear()
+        self.output = output
 
     def ask(self, request: bytes) -> None:
         self.outbox = memoryview(len(request).to_bytes(4, "little") + request)
@@ -103,6 +106,17 @@ class Process:
         if chunk == b"":
             os.close(self.answer)
             self.answer = -1
+        self._hear_progress()
+
+    def _hear_progress(self) -> None:
+        """What it says of its progress comes before its answer."""
+        while self.inbox[4:5] == PROGRESS:
+            size = int.from_bytes(self.inbox[:4], "little")
+            if len(self.inbox) < 4 + size or size > ANSWER_BYTES_MAX:
+                return
+            if self.output is not None:
+                self.output.tell(bytes(self.inbox[5 : 4 + size]))
+            del self.inbox[: 4 + size]
 
     def answered(self) -> tuple[bytes, bytes] | None:
         """(mark, answer) once it is complete."""
@@ -166,7 +180,7 @@ def spawn(command: Command, stdin: int, wired: bool) -> Process:
 def become(command: Command, places: list[tuple[int, int]], parent: int, trouble: int) -> None:
     """In the forked child: turn into the program, or say why not. Never returns."""
     what = "start"
-    argv, env, cwd = command
+    argv, env, cwd, memory_bytes = command
     try:
         os.setsid()  # `kill 0` in a script must not reach the minder
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -178,6 +192,9 @@ def become(command: Command, places: list[tuple[int, int]], parent: int, trouble
         prefer_for_oom()
         for source, target in places:
             os.dup2(source, target)
+        if memory_bytes:
+            # What is written to, not what is only mapped: libraries reserve much that they never use.
+            resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
         what = "cwd"
         os.chdir(cwd)
         what = "exec"
