@@ -28,6 +28,7 @@ from windlass.core.names import Attempt, Key, SessionId, StepId, run_key
 from windlass.core.task import Json, Task, TaskName
 from windlass.engine.choosing import Choosing
 from windlass.engine.dispatch_ports import Elsewhere, News, Nobody
+from windlass.engine.openings import Openings
 from windlass.engine.queues import Entry, Holder, Kind, Loss, Owner, task_name
 from windlass.engine.slots import BuiltIn, Crewman, Slots
 from windlass.engine.table import Table
@@ -62,9 +63,7 @@ class Dispatcher:
     tally: Tally = field(default_factory=Tally)
     _abroad: dict[NodeId, Elsewhere] = field(default_factory=dict)
     _here: dict[TaskName, Holder] = field(default_factory=dict)  # what workers here hold, for any owner
-    _found: dict[int, dict[TaskName, Holder]] = field(default_factory=dict)  # per shard that is being opened
-    _unsure: set[int] = field(default_factory=set)  # of these: a living node did not say what it runs
-    _open: set[int] = field(default_factory=set)  # shards
+    _openings: Openings = field(default_factory=Openings)
     _done: OrderedDict[TaskName, None] = field(default_factory=OrderedDict)
     _matching: bool = False
 
@@ -100,10 +99,10 @@ class Dispatcher:
         if self._adopt(entry):
             assert entry.holder is not None
             owner.granted(key, step, attempt, entry.holder, None)
-        elif owner.number in self._unsure:
+        elif not self._openings.is_sure(owner.number):
             # Somebody out of reach may run it: the next attempt has another number, so that only one counts.
             self._lose(entry, Loss("it may be running on a node that cannot be reached"))
-        elif owner.number in self._found:
+        elif owner.number in self._openings:
             self.table.held_back[name] = entry  # until the shard is open, and nobody astray may have it
         else:
             self.table.queues.push(entry)
@@ -118,7 +117,7 @@ class Dispatcher:
         entry = known or self.table.enter(owner, key, step, attempt)
         if self._adopt(entry):
             return
-        if holder.survives and owner.number in self._found:
+        if holder.survives and owner.number in self._openings:
             self.table.hold(entry, holder, elsewhere=False)
             self.on_missing(entry.name, holder)
             return
@@ -126,15 +125,11 @@ class Dispatcher:
 
     def expect(self, shard: int, found: Mapping[TaskName, Holder], *, sure: bool = True) -> None:
         """A shard is being opened: these of its tasks run somewhere; and others too, unless that is sure."""
-        self._found[shard] = {**found, **self._found.get(shard, {})}  # what came by itself is newer
-        if not sure:
-            self._unsure.add(shard)
+        self._openings.expect(shard, found, sure=sure)
 
     def settle(self, owner: Owner) -> None:
         """The shard is open: what nobody asked for again is stopped. What waits is let go by `let_go`."""
-        self._unsure.discard(owner.number)
-        self._open.add(owner.number)
-        for name, holder in self._found.pop(owner.number, {}).items():
+        for name, holder in self._openings.opened(owner.number).items():
             self._stop(name, holder, owner)
 
     def let_go(self, owner: Owner) -> None:
@@ -147,9 +142,7 @@ class Dispatcher:
         for entry in self.table:
             if entry.owner is owner:
                 self._drop(entry, stop=False)
-        self._found.pop(owner.number, None)
-        self._unsure.discard(owner.number)
-        self._open.discard(owner.number)
+        self._openings.closed(owner.number)
 
     def recall(self, key: Key, step: StepId, attempt: Attempt) -> None:
         entry = self.table.get(task_name(key, step, attempt))
@@ -202,10 +195,7 @@ class Dispatcher:
         """A node says that its worker has the task. False: nobody wants that; it is to be stopped."""
         entry = self.table.get(name)
         if entry is None:
-            opening = self._found.get(self.shard_of(name[1]))
-            if opening is not None:
-                opening[name] = holder
-            return opening is not None
+            return self._openings.note(self.shard_of(name[1]), name, holder)
         match entry.state:
             case "queued":
                 self._hold(entry, holder)
@@ -267,9 +257,7 @@ class Dispatcher:
         """The worker is gone for good: what it held is lost, and the owners are told."""
         for name in self.depart(session):
             self.gone_here(name, session, Loss(reason, witnessed=witnessed))
-        for found in self._found.values():
-            for name in [name for name, holder in found.items() if holder.session == session]:
-                del found[name]
+        self._openings.forget(lambda holder: holder.session == session)
 
     def gone_here(self, name: TaskName, session: SessionId, loss: Loss) -> None:
         """A worker that was connected here does not have the task any more."""
@@ -331,9 +319,7 @@ class Dispatcher:
                 survivors.append(entry.name)
             else:
                 self._lose(entry, Loss(reason, entry.holder.worker))
-        for found in self._found.values():
-            for name in [name for name, holder in found.items() if holder.node == node]:
-                del found[name]
+        self._openings.forget(lambda holder: holder.node == node)
         self.on_matched()
         return survivors
 
@@ -536,8 +522,7 @@ class Dispatcher:
         before = self._here.get(name)
         if before is not None and not self._is_same(before, holder):
             return False
-        number = self.shard_of(name[1])
-        if number in self._open or number in self._found:
+        if self._openings.is_here(self.shard_of(name[1])):
             if not self.adopt(name, holder):
                 return False
             self._here[name] = holder
@@ -554,7 +539,7 @@ class Dispatcher:
 
     def _adopt(self, entry: Entry) -> bool:
         """Whether the task runs already, as was found out when its shard was opened."""
-        holder = self._found.get(entry.owner.number, {}).pop(entry.name, None)
+        holder = self._openings.take(entry.owner.number, entry.name)
         holder = self._here.get(entry.name, holder)
         if holder is None or not (holder.node in self._abroad or entry.name in self._here):
             return False  # nobody has it, or whoever had it is gone meanwhile
