@@ -147,6 +147,7 @@ def test_imports_point_down() -> None:
     report(faults, "an arrow points up; move the type to a lower room, or pass the thing in as an argument:")
 
 
+@pytest.mark.accepts("S3.35")
 def test_nobody_above_a_port_knows_its_adapters() -> None:
     faults = []
     for path, line, name in imports():

@@ -1,21 +1,25 @@
 """The door of workers, through the real app: who comes in, and how long they may stay."""
 
 import asyncio
+import dataclasses
 import time
 
 import aiohttp
 import pytest
 
 from tests.engine.crew_rig import Away
-from tests.gateway.access import locked
-from tests.gateway.house import house
+from tests.gateway.access import Locked, locked
+from tests.gateway.house import House, house
 from tests.gateway.ws_worker import NEEDS_GPU, dialed, greet, honest, state, transport_of
 from tests.waiting import until
+from windlass.core.buckets import Rate
 from windlass.core.errors import NotFound
 from windlass.core.names import RunId
 from windlass.core.roles import EVERYWHERE, Role
 from windlass.core.task import Failure, Success
 from windlass.engine.crew_secrets import references
+from windlass.gateway.http import make_app, serve_http
+from windlass.gateway.lock import Bounds, Locks
 from windlass.wire import crew
 
 
@@ -268,5 +272,57 @@ def test_a_timeout_that_the_worker_does_not_mind_is_minded_by_the_node() -> None
                 # What it says after that changes nothing, and is acknowledged.
                 await worker.end(running, Failure("Late", "too late"))
                 assert (await worker.hear(crew.Kept)).tokens == (running.token,)
+
+    asyncio.run(play())
+
+
+@pytest.mark.accepts("S3.14")
+def test_gateways_for_programs_and_workers_authenticate_and_limit_and_keep_nothing() -> None:
+    """Two doors of one node: what was begun at the one goes on at the other, which knows nothing of it."""
+    bounds = Bounds(per_token=Rate(per_s=0.001, burst=4))
+
+    async def refused(home: House, path: str, token: str | None, status: int) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        url = f"http://127.0.0.1:{home.port}{path}"
+        if path != crew.PATH:
+            assert (await home.ask("GET", path, headers=headers)).status == status
+            return
+        with pytest.raises(aiohttp.WSServerHandshakeError) as error:
+            await home.session.ws_connect(url, headers=headers)
+        assert error.value.status == status
+
+    async def play() -> None:
+        locks = Locks(login=True, bounds=bounds)
+        async with locked(locks) as first:
+            runner, port = await serve_http(make_app(first.home.node, locks=locks), "127.0.0.1", 0)
+            second = Locked(dataclasses.replace(first.home, port=port))
+            submit, work = await first.token("operator"), await first.token("worker")
+            for path, other in (("/api/v1/runs", work), (crew.PATH, submit)):
+                await refused(first.home, path, None, 401)
+                await refused(first.home, path, "wl_no_such", 401)
+                await refused(first.home, path, other, 403)
+            answer = await first.ask(submit, "POST", "/api/v1/workflows", NEEDS_GPU)
+            assert answer.status == 201
+            started = (await first.ask(submit, "POST", "/api/v1/workflows/gpu/execute")).json
+            async with dialed(first.home, work) as worker:
+                await worker.say(greet())
+                running = await worker.hear(crew.Run)
+            task = crew.decode_task(running.task)
+            async with dialed(second.home, work) as again:
+                await again.say(greet(held=(crew.Holding(task.name, running.token),)))
+                assert (await again.hear(crew.Welcome)).stop == ()
+                await again.end(running)
+                await again.hear(crew.Kept)
+            run = await second.ask(submit, "GET", f"/api/v1/runs/{started['runId']}")
+            assert run.json["status"] == "succeeded"
+            for path, token in (("/api/v1/runs", submit), (crew.PATH, await first.token("worker"))):
+                for _ in range(4):
+                    if path == crew.PATH:
+                        async with dialed(second.home, token):
+                            pass
+                    else:
+                        await second.ask(token, "GET", path)
+                await refused(second.home, path, token, 429)
+            await runner.cleanup()
 
     asyncio.run(play())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.core.assign.index import Choice, Index, Verdict, Wanted
 from windlass.core.assign.policy import Policy, merged
@@ -16,11 +16,17 @@ from windlass.engine.queues import Entry, Kind
 
 USUAL: Final = Policy()
 NOBODY: Final[frozenset[SessionId]] = frozenset()
-EXCLUDED_S: Final = 10.0
+EXCLUDED_S: Final = 1.0  # doubled each time
+EXCLUDED_MAX_S: Final = 30.0
 EXCLUDED_MAX: Final = 10_000
 KEEPING: Final = ("affinity", "adaptive")  # strategies that keep the steps of a run together, or may
 
 Name = tuple[Key, StepId]
+
+
+class Exclusion(NamedTuple):
+    until: float
+    for_s: float
 
 
 @dataclass(slots=True)
@@ -30,7 +36,7 @@ class Choosing:
     policy: Callable[[], Policy] = lambda: USUAL  # of the cluster, now
     affinities: Affinities = field(default_factory=Affinities)
     # Who would not have an attempt at a step, and until when it is not asked again.
-    _excluded: OrderedDict[Name, dict[SessionId, float]] = field(default_factory=OrderedDict)
+    _excluded: OrderedDict[Name, dict[SessionId, Exclusion]] = field(default_factory=OrderedDict)
 
     def note_earlier(self, entry: Entry, earlier: Callable[[], str]) -> None:
         """`earlier`: who ran the last step of its run. Asked only if that matters."""
@@ -40,7 +46,9 @@ class Choosing:
     def exclude(self, entry: Entry, session: SessionId) -> None:
         """It would not have it: the next attempts are for others, for a while."""
         of_step = self._excluded.setdefault((entry.key, entry.step), {})
-        of_step[session] = self.clock() + EXCLUDED_S
+        before = of_step.get(session)
+        for_s = EXCLUDED_S if before is None else min(EXCLUDED_MAX_S, 2 * before.for_s)
+        of_step[session] = Exclusion(self.clock() + for_s, for_s)
         if len(self._excluded) > EXCLUDED_MAX:
             self._excluded.popitem(last=False)
 
@@ -89,9 +97,6 @@ class Choosing:
         if of_step is None:
             return NOBODY
         now = self.clock()
-        left = {session: until for session, until in of_step.items() if until > now}
-        if left:
-            self._excluded[entry.key, entry.step] = left
-        else:
-            del self._excluded[entry.key, entry.step]
-        return frozenset(left)
+        if all(exclusion.until + exclusion.for_s <= now for exclusion in of_step.values()):
+            del self._excluded[entry.key, entry.step]  # long enough ago to be forgotten
+        return frozenset(session for session, exclusion in of_step.items() if exclusion.until > now)

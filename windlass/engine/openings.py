@@ -1,4 +1,4 @@
-"""Shards that are being opened: who was found to run their tasks, before the shard itself has asked for them."""
+"""Shards that are being opened: who was found to run their tasks, before the shards have asked for them."""
 
 from __future__ import annotations
 
