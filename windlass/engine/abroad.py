@@ -49,6 +49,7 @@ AGAIN_S: Final = 0.2
 TELL_S: Final = 0.05  # between two words about slots and queues
 RETELL_S: Final = 10.0  # how often a worker is told of anew, with its load
 HEADS_MAX: Final = 20
+WHOLE_EVERY: Final = 10  # reminders
 LEVEL: Final = 2  # of the formats: older nodes keep their tasks to their own workers
 
 
@@ -129,6 +130,7 @@ class Abroad:
         self._told_at: dict[SessionId, float] = {}
         self._told_heads: tuple[HeadTold, ...] = ()
         self._due = False
+        self._reminders = 0
         self._order = 1_000_000  # strangers come after our own, where nothing else tells them apart
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -161,9 +163,13 @@ class Abroad:
             self._tell_one(node, Heads(self._told_heads))
 
     def remind(self) -> None:
-        """Who was thought to be full may not be; what was said since may not have come."""
+        """What was said may not have come. Of the workers, each is told of anew now and then in any case."""
+        self._reminders += 1
         for node in self._neighbours:
-            self.greet(node)
+            if self._reminders % WHOLE_EVERY == 0:
+                self.greet(node)
+            elif self._told_heads:
+                self._tell_one(node, Heads(self._told_heads))
 
     def matched(self) -> None:
         """Slots or queue may have changed: tell the others, once for all that changes now."""
