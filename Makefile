@@ -26,7 +26,7 @@ ENV_READY := .venv/windlass-env
 UV_READY := .tools/windlass-uv
 
 .DEFAULT_GOAL := help
-.PHONY: help env up cluster test demo check sim chaos bench bench-cluster seed-runs load acceptance wheel lock clean FORCE
+.PHONY: help env up cluster test demo check sim chaos fleet fleet-chaos bench bench-cluster seed-runs load acceptance wheel lock clean FORCE
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,12 @@ sim: env ## play SEEDS=200 simulated lives of one node and of many, with faults 
 
 chaos: env ## kill, freeze, cut off and restart real nodes under 1,000 runs, then read the journal (minutes)
 	@exec $(BIN)/python -m tests.cluster.chaos
+
+fleet: env ## 2,000 workers lose their node at the same moment, and no other node falls
+	@exec $(BIN)/python -m tests.fleet.reconnecting
+
+fleet-chaos: env ## kill workers and nodes for ten minutes under 2,000 tasks, then read the journal
+	@exec $(BIN)/python -m tests.fleet.chaos
 
 bench: env ## measure, beside the ceiling of the store
 	@exec $(BIN)/python -m bench

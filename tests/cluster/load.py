@@ -143,14 +143,30 @@ class Load:
         self, session: aiohttp.ClientSession, what: str, about: str, path: str, body: bytes | None = None
     ) -> Json:
         """The answer; None: it failed, which is noted."""
-        node, url = self._chance.choice(self.urls())
+        return await self.ask_at(session, self._chance.choice(self.urls()), what, about, path, body)
+
+    async def ask_at(
+        self,
+        session: aiohttp.ClientSession,
+        place: tuple[str, str],
+        what: str,
+        about: str,
+        path: str,
+        body: bytes | None,
+        within_s: float = REQUEST_S,
+    ) -> Json:
+        """The same of this node."""
+        node, url = place
+        timeout = aiohttp.ClientTimeout(total=within_s)
         headers = {"Content-Type": "application/json"}
         began = time.monotonic()
         self.requests += 1
         status, reason = 0, ""
         try:
             method = "GET" if body is None else "POST"
-            async with session.request(method, url + path, data=body, headers=headers) as answer:
+            async with session.request(
+                method, url + path, data=body, headers=headers, timeout=timeout
+            ) as answer:
                 status = answer.status
                 content: Any = await answer.json(content_type=None)
                 if status < 300:

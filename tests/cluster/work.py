@@ -1,7 +1,7 @@
 """What the runs of these tests do, and the marks that their steps leave outside.
 
-A mark is a line `run step attempt begin|end seconds pid`: a single write to a file opened for appending, on
-its way before the step does anything else.
+A mark is a line `run step attempt begin|end seconds pid place`: a single write to a file opened to append,
+on its way before the step does anything else. The place is the folder where the worker's steps run.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import NamedTuple
 from windlass.core.task import Json
 
 STEPS = """
-import os, time
+import asyncio, os, time
 
 def note(ctx, file, what):
-    line = f"{ctx.run} {ctx.step} {ctx.attempt} {what} {time.time():.6f} {os.getpid()}\\n".encode()
+    who = f"{os.getpid()} {os.path.basename(os.getcwd())}"
+    line = f"{ctx.run} {ctx.step} {ctx.attempt} {what} {time.time():.6f} {who}\\n".encode()
     handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.write(handle, line)
     os.close(handle)
@@ -24,6 +25,12 @@ def note(ctx, file, what):
 def mark(ctx, file, ms):
     note(ctx, file, "begin")
     time.sleep(ms / 1000)
+    note(ctx, file, "end")
+    return ctx.attempt
+
+async def stay(ctx, file, ms):
+    note(ctx, file, "begin")
+    await asyncio.sleep(ms / 1000)
     note(ctx, file, "end")
     return ctx.attempt
 
@@ -38,7 +45,8 @@ def talk(ctx, lines, ms):
         print(f"line {n}", flush=True)
         time.sleep(ms / 1000)
 """
-SHELL = 'echo "$WINDLASS_RUN $WINDLASS_STEP $WINDLASS_ATTEMPT begin $(date +%s.%N) $$" >> "$0"'
+TOLD = 'echo "$WINDLASS_RUN $WINDLASS_STEP $WINDLASS_ATTEMPT {what} $(date +%s.%N) $$ ${{PWD##*/}}" >> "$0"'
+SHELL = TOLD.format(what="begin")
 
 
 class Mark(NamedTuple):
@@ -48,6 +56,7 @@ class Mark(NamedTuple):
     what: str  # begin, end
     at: float
     pid: int
+    place: str  # of a worker of its own: its name
 
 
 def documents(marks: Path) -> list[dict[str, Json]]:
@@ -103,5 +112,5 @@ def documents(marks: Path) -> list[dict[str, Json]]:
 
 def read_marks(file: Path) -> Iterator[Mark]:
     for line in file.read_text().splitlines() if file.exists() else ():
-        run, step, attempt, what, at, pid = line.split()
-        yield Mark(run, step, int(attempt), what, float(at), int(pid))
+        run, step, attempt, what, at, pid, place = line.split()
+        yield Mark(run, step, int(attempt), what, float(at), int(pid), place)

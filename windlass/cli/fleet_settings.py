@@ -60,7 +60,7 @@ FLEET_SETTINGS: Final = (
     Setting(
         "losses-max",
         readers.whole,
-        "A step whose attempts were lost so often waits for an operator; 0: any number.",
+        "A step whose attempts were lost more often waits for an operator; 0: any number.",
         "N",
     ),
     Setting("deaths-max", readers.whole, "So many workers may die of one step.", "N"),
