@@ -443,3 +443,14 @@ def test_a_node_that_takes_over_from_an_earlier_life_of_its_own_is_counted() -> 
         assert many.shares() == {"a": SHARDS}
 
     play(story)
+
+
+def test_a_node_that_answered_by_its_old_name_for_a_moment_is_not_taken_for_gone() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a", "b")
+        a, b = many.nodes["a"], many.nodes["b"]
+        a.tending.met("b", NodeId("as it was called before"))
+        a.tending.linked(b.me.id)
+        assert b.me.id not in a.tending._replaced
+
+    play(story)

@@ -25,16 +25,16 @@ TOGETHER = (ALONE - {"refused"}) | {
 }  # fmt: skip
 # From which seed on to look for them: a story of several nodes takes a tenth of a second, and some are rare.
 FOUND_AMONG_MANY = {
-    "no fence": 0,
+    "no fence": 13,
     "effects before commit": 0,
     "no resume": 0,
-    "alarms are lost with memory": 2,
-    "unfenced offers": 9,
-    "offers of replaced owners": 67,
-    "lease trusted after a gap": 9,
+    "alarms are lost with memory": 5,
+    "unfenced offers": 3,
+    "offers of replaced owners": 743,
+    "lease trusted after a gap": 39,
     "no adoption": 2,
-    "detector counts through gaps": 5,
-    "another database is not noticed": 1,
+    "detector counts through gaps": 0,
+    "another database is not noticed": 31,
 }
 
 
@@ -64,7 +64,7 @@ def test_the_same_seed_tells_the_same_story(cluster: bool) -> None:
 @pytest.mark.parametrize(("name", "first"), FOUND_AMONG_MANY.items())
 def test_a_fault_planted_into_several_nodes_is_found(name: str, first: int) -> None:
     with PLANTED_AMONG_MANY[name](), pytest.raises(SeedFailed) as found:
-        play_all(range(first, 300), cluster=True)
+        play_all(range(first, first + 100), cluster=True)
     assert f"make sim SEED={found.value.seed} NODES=many" in str(found.value)
 
 

@@ -192,7 +192,7 @@ class Node:
             self.logbook,
             self.runs,
             self.prints,
-            on_linked=lambda _: None,
+            on_linked=self.tending.linked,
             on_unlinked=self.tending.suspect,
             on_met=self.tending.met,
         )

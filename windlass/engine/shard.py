@@ -156,8 +156,6 @@ class Shard:
         grant = self._grants.drop(name)
         entry = self.around.dispatcher.table.get(task_name(*name))
         placed = None if grant is None else grant.placed
-        if placed is not None and placed.count == 1:
-            placed = None  # there was no choice
         progress = None if entry is None else entry.progress
         if placed is None and progress is None:
             return finish

@@ -86,6 +86,10 @@ class Tending:
                 self._replaced.add(node)
                 self.suspect(node)
 
+    def linked(self, node: NodeId) -> None:
+        """It answers there itself. A node that is reborn may answer by its old name for a moment longer."""
+        self._replaced.discard(node)
+
     def give_back(self, shard: int) -> None:
         """It holds what only newer programs read: somebody who can shall have it."""
         able = [m for m in self.membership.others().values() if m.state == "up" and m.engine]

@@ -175,6 +175,12 @@ class Auditor:
         if key not in self._runs:
             raise Violation(f"{key.id} was acknowledged and is not in the journal")
 
+    def parked(self, key: Key) -> list[StepId]:
+        """Steps that wait for an operator, by what was kept."""
+        run = self._runs[key]
+        states = zip(run.definition.steps, run.steps, strict=True)
+        return [step.id for step, state in states if state.phase == "parked"] if run.ended is None else []
+
     def status(self, key: Key) -> str:
         return self._runs[key].status
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from windlass.core import document, sharding
-from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ResumeRun, StartRun
+from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ReleaseStep, ResumeRun, StartRun
 from windlass.core.errors import NotFound, Refused, Unavailable, Unknown
 from windlass.core.names import Key, WorkflowId, run_key, workflow_key
 from windlass.core.orders import Read
@@ -24,7 +24,7 @@ from windlass.sim.listener import Listener
 PATIENCE_S: Final = 8.0  # of a client; a node answers within 5 s if it lives
 PROMISED_S: Final = 5.0  # and in the calm, with what was asked for
 
-Order = StartRun | CancelRun | PauseRun | ResumeRun | DefineWorkflow
+Order = StartRun | CancelRun | PauseRun | ResumeRun | ReleaseStep | DefineWorkflow
 
 
 class Stage(Protocol):
@@ -90,6 +90,11 @@ class Clients:
         if stage.forgotten:  # somebody resumed them, and then that never happened
             for key in [key for key in sorted(stage.acknowledged) if stage.auditor.status(key) == "paused"]:
                 await self._insist(key, ResumeRun(id="once more", at=stage.now()), refusable=True)
+        for key in sorted(stage.acknowledged):  # workers died of them, as it seemed
+            for step in stage.auditor.parked(key):
+                await self._insist(
+                    key, ReleaseStep(id=f"{step} again", step=step, at=stage.now()), refusable=True
+                )
         for home in stage.homes:
             await self._begin(run_key(f"run-at-last-{home.name}"), home)
 
@@ -176,7 +181,7 @@ class Clients:
                     stage.broken(Violation(f"{order!r} failed in the calm: {error!r}"))
                 await asyncio.sleep(self._chance.uniform(0.05, 1.0))
             except Refused as refusal:
-                ended = "already ended" in str(refusal)
+                ended = "already ended" in str(refusal) or "not parked" in str(refusal)
                 if refusable and ended and not isinstance(refusal, NotFound):
                     return
                 if isinstance(refusal, NotFound) and stage.forgotten:

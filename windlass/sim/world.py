@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from windlass.core import sharding
+from windlass.core.assign.policy import STRATEGIES, Policy
 from windlass.core.cluster import NodeId
 from windlass.core.names import Key, run_key
 from windlass.core.task import Task
+from windlass.engine.fleet import FleetSettings
 from windlass.engine.node import NodeSettings
 from windlass.engine.surroundings import Settings
 from windlass.journal import Group
@@ -80,6 +82,7 @@ class World:
         self.auditor = Auditor(is_dead=self._is_dead, doubtful=self._doubtful)
         self.network = SimNetwork(random.Random(self.chance.random()), strikes=self.faults.strikes)
         self.database_away = False
+        self.policy = Policy(strategy=self.chance.choice(STRATEGIES))
         self.homes = [Home(self, f"n{i}") for i in range(nodes)]
         self.crewmen = self._crewmen(nodes)
         self.report = Report(seed)
@@ -143,6 +146,7 @@ class World:
                 snapshot_every=10, idle_s=5.0, live_max=8, delete_on_snapshot=self.chance.random() < 0.5
             ),
             sweep_every_s=2.0,
+            fleet=FleetSettings(policy=self.policy),
             look_s=None,
         )
 
