@@ -99,6 +99,19 @@ def test_an_owner_that_needs_nothing_any_more_gives_the_slot_back_at_once() -> N
     play(story)
 
 
+def test_slots_of_a_worker_that_may_be_given_nothing_are_not_kept_for_anybody() -> None:
+    async def story(many: Many) -> None:
+        await many.up("a", "c", slots=1)
+        c = many.nodes["c"]
+        (seen,) = c.dispatcher.slots.crew()
+        seen.halt = "paused"
+        c.fleet.abroad.lending.heard(many.nodes["a"].me.id, [HeadTold(0.0, ("noop",), "default", 1)])
+        c.fleet.abroad.lending.lend()
+        assert seen.free == 1
+
+    play(story)
+
+
 @pytest.mark.parametrize(("priority", "after_s"), [(1, 30.0), (10, 300.0), (200, 6000.0)])
 def test_who_waits_long_enough_goes_before_every_newcomer(priority: int, after_s: float) -> None:
     waiting = rank_of(0, 1_000.0, 1, age_s=30.0)

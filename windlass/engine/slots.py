@@ -65,6 +65,7 @@ class Slots:
     _built_in: dict[SessionId, tuple[BuiltIn, Seen]] = field(default_factory=dict)
     _busy: dict[SessionId, set[TaskName]] = field(default_factory=dict)  # of the crew: slots that tasks take
     _reserved: Counter[SessionId] = field(default_factory=Counter)  # slots kept free for other owners
+    _with_room: dict[SessionId, Seen] = field(default_factory=dict)
 
     def __contains__(self, session: SessionId) -> bool:
         return session in self._workers
@@ -83,6 +84,7 @@ class Slots:
         self._workers[worker.session] = worker
         self._built_in[worker.session] = worker, seen
         self.index.put(seen)
+        self._note_room(seen)
 
     def connect(self, worker: Crewman, held: Collection[TaskName]) -> None:
         seen = worker.seen
@@ -90,6 +92,7 @@ class Slots:
         self._busy[seen.session] = set(held)
         seen.active = len(held)
         self.index.put(seen)
+        self._note_room(seen)
 
     def depart(self, session: SessionId) -> None:
         """Out of choosing at once."""
@@ -97,6 +100,7 @@ class Slots:
         self._built_in.pop(session, None)
         self._busy.pop(session, None)
         self._reserved.pop(session, None)
+        self._with_room.pop(session, None)
         self.index.drop(session)
 
     def crew(self) -> list[Seen]:
@@ -106,7 +110,10 @@ class Slots:
         return [seen for seen in found if seen is not None]
 
     def with_room(self) -> list[Seen]:
-        return [seen for seen in self.crew() if seen.free > 0]
+        """Those that have a free slot, and may be given tasks. Asked whenever a slot comes free."""
+        self.look()
+        now, rules = self.clock(), self.index.rules
+        return [seen for seen in self._with_room.values() if not absent(seen, now, rules)]
 
     def able(self, session: SessionId | None, requires: frozenset[str], namespace: str) -> Seen | None:
         """Somebody here, or this very worker, that can have such a task now."""
@@ -180,6 +187,7 @@ class Slots:
             if active != seen.active:
                 seen.active = active
                 self.index.changed(seen)
+                self._note_room(seen)
 
     def _count(self, seen: Seen) -> None:
         session = seen.session
@@ -188,3 +196,10 @@ class Slots:
             return
         seen.active = len(self._busy.get(session, ())) + self._reserved.get(session, 0)
         self.index.changed(seen)
+        self._note_room(seen)
+
+    def _note_room(self, seen: Seen) -> None:
+        if seen.free > 0:
+            self._with_room[seen.session] = seen
+        else:
+            self._with_room.pop(seen.session, None)
