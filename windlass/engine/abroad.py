@@ -49,6 +49,7 @@ AGAIN_S: Final = 0.2
 TELL_S: Final = 0.05  # between two words about slots and queues
 RETELL_S: Final = 10.0  # how often a worker is told of anew, with its load
 HEADS_MAX: Final = 20
+FEW: Final = 100  # workers: so many are told of with every reminder, more of them
 WHOLE_EVERY: Final = 10  # reminders
 LEVEL: Final = 2  # of the formats: older nodes keep their tasks to their own workers
 
@@ -155,8 +156,19 @@ class Abroad:
                 self.greet(node)
         return gone
 
+    def linked(self, node: NodeId) -> None:
+        """What we told before it broke may not have arrived; and its workers are within reach again."""
+        if node not in self._neighbours:
+            return
+        for seen in self.dispatcher.index.all():
+            if seen.node == node and not seen.connected:
+                seen.connected = True
+                self.dispatcher.index.changed(seen)
+        self.greet(node)
+        self.dispatcher.match()
+
     def greet(self, node: NodeId) -> None:
-        """A link is up: what we told before it broke may not have arrived."""
+        """Tell it of all our workers."""
         crew = [seen for seen in self.dispatcher.slots.crew() if seen.registered]
         self._tell_one(node, Crewed(tuple(map(self._roster.told, crew)), whole=True))
         if self._told_heads:
@@ -165,8 +177,9 @@ class Abroad:
     def remind(self) -> None:
         """What was said may not have come. Of the workers, each is told of anew now and then in any case."""
         self._reminders += 1
+        few = len(self._told) <= FEW
         for node in self._neighbours:
-            if self._reminders % WHOLE_EVERY == 0:
+            if few or self._reminders % WHOLE_EVERY == 0:
                 self.greet(node)
             elif self._told_heads:
                 self._tell_one(node, Heads(self._told_heads))

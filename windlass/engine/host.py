@@ -161,7 +161,7 @@ class NodeHost:
                 assert_never(notice)
 
     def linked(self, member: NodeId) -> None:
-        self.fleet.abroad.greet(member)
+        self.fleet.abroad.linked(member)
         self.runs.linked(member)
         self.prints.linked(member)
         self.on_linked(member)
