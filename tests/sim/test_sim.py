@@ -30,7 +30,6 @@ FOUND_AMONG_MANY = {
     "no resume": 0,
     "alarms are lost with memory": 5,
     "unfenced offers": 3,
-    "offers of replaced owners": 743,
     "lease trusted after a gap": 39,
     "no adoption": 2,
     "detector counts through gaps": 0,

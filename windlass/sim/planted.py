@@ -31,7 +31,7 @@ from windlass.journal.committer import Committer
 from windlass.journal.memory import MemoryStore
 from windlass.sim.store import FaultyStore
 from windlass.wire import messages
-from windlass.wire.messages import Declined, Failed, Held, Offer, Taken
+from windlass.wire.messages import Declined, Held, Offer, Taken
 
 
 @contextlib.contextmanager
@@ -168,17 +168,6 @@ def unfenced_offers() -> contextlib.AbstractContextManager[None]:
     return _instead(NodeHost, "_offer", trusting)
 
 
-def offers_of_replaced_owners() -> contextlib.AbstractContextManager[None]:
-    """All else is checked; only who is the owner is not."""
-    heeding = NodeHost._offer
-
-    def trusting(self: NodeHost, sender: NodeId, offer: Offer) -> Taken | Declined | Failed:
-        with _instead(Membership, "fenced", lambda self, shard: 0):
-            return heeding(self, sender, offer)
-
-    return _instead(NodeHost, "_offer", trusting)
-
-
 def lease_trusted_after_a_gap() -> contextlib.AbstractContextManager[None]:
     return _instead(Membership, "fresh", property(lambda self: True))
 
@@ -228,7 +217,6 @@ PLANTED_AMONG_MANY: Final[dict[str, Callable[[], contextlib.AbstractContextManag
     "no resume": no_resume,
     "alarms are lost with memory": alarms_are_lost_with_memory,
     "unfenced offers": unfenced_offers,
-    "offers of replaced owners": offers_of_replaced_owners,
     "lease trusted after a gap": lease_trusted_after_a_gap,
     "no adoption": no_adoption,
     "detector counts through gaps": detector_counts_through_gaps,
