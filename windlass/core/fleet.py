@@ -219,9 +219,37 @@ def heartbeat(worker: Seen, now: float) -> None:
 
 def update_load(worker: Seen, active: int) -> None:
     """Raises Invalid("Invalid load: n") for what cannot be."""
-    if active < 0 or active > worker.slots:
-        raise Invalid(f"Invalid load: {active}")
+    check_load(active, worker.slots)
     worker.active = active
+
+
+def check_load(active: int, slots: int) -> None:
+    """Raises Invalid for what cannot be."""
+    if active < 0 or active > slots:
+        raise Invalid(f"Invalid load: {active}")
+
+
+def tell(worker: Seen, now: float, rules: Rules, tasks: Iterable[tuple[str, str, str, int]] = ()) -> Told:
+    """`tasks`: what it runs, if that is to be told."""
+    return Told(
+        facts=worker.facts,
+        node=worker.node,
+        status=status(worker, now, rules),
+        active=worker.active,
+        cpu=worker.cpu,
+        memory=worker.memory,
+        trip_s=worker.trip_s,
+        silent_for_s=max(0.0, now - worker.heard_at) if worker.heard_at != inf else 0.0,
+        connected=worker.connected,
+        halt=worker.halt,
+        built_in=worker.built_in,
+        success=worker.record.success(now),
+        results=worker.record.weight(now),
+        latency_s=worker.record.latency_s,
+        by=worker.by,
+        since=worker.since,
+        tasks=tuple(tasks),
+    )
 
 
 def record(told: Told, now: float) -> Record:

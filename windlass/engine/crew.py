@@ -351,16 +351,16 @@ class Crew:
             await asyncio.sleep(LOOK_S)
             mates = list(self._by_session.values())
             for at in range(0, len(mates), LOOKED_AT_ONCE):
-                now, gone_s = self._clock(), self._rules().gone_s
+                now, rules = self._clock(), self._rules()
                 for mate in mates[at : at + LOOKED_AT_ONCE]:
-                    self._look(mate, now, gone_s)
+                    self._look(mate, now, rules)
                 await asyncio.sleep(0)
 
-    def _look(self, mate: Mate, now: float, gone_s: float) -> None:
+    def _look(self, mate: Mate, now: float, rules: Rules) -> None:
         if self._by_session.get(mate.session) is not mate:
             return
-        if mate.silent_for_s(now) >= gone_s:
-            self._dismiss(mate, f"it said nothing for {gone_s:g}s")
+        if fleet.gone(mate.seen, now, rules):
+            self._dismiss(mate, f"it said nothing for {rules.gone_s:g}s")
         else:
             mate.look(now)
 

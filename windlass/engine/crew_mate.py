@@ -145,29 +145,9 @@ class Mate:
             elif now - hold.listed_at > self._ship.bounds.hold_s:
                 self._void(hold, now)
 
-    def silent_for_s(self, now: float) -> float:
-        return max(0.0, now - self.seen.heard_at)
-
     def told(self, now: float) -> Told:
-        seen, record = self.seen, self.seen.record
-        return Told(
-            facts=seen.facts,
-            node=seen.node,
-            status=fleet.status(seen, now, self._ship.rules()),
-            active=seen.active,
-            cpu=seen.cpu,
-            memory=seen.memory,
-            trip_s=seen.trip_s,
-            silent_for_s=self.silent_for_s(now),
-            connected=seen.connected,
-            halt=seen.halt,
-            success=record.success(now),
-            results=record.results,
-            latency_s=record.latency_s,
-            by=self.by,
-            since=seen.since,
-            tasks=tuple(hold.name for hold, _ in zip(self.holds, range(TOLD_TASKS), strict=False)),
-        )
+        names = (hold.name for hold, _ in zip(self.holds, range(TOLD_TASKS), strict=False))
+        return fleet.tell(self.seen, now, self._ship.rules(), names)
 
     # For results.
 
@@ -194,7 +174,7 @@ class Mate:
     def hear(self, message: FromWorker) -> None:
         """Raises Rejection for what no worker of ours would say."""
         now = self._ship.clock()
-        self.seen.heard_at = now
+        fleet.heartbeat(self.seen, now)
         if not self._healthy:
             self._note_health(now)
         match message:
@@ -371,7 +351,7 @@ class Mate:
             self.link.reject(Rejection("protocol", "it speaks of tasks that are not its own"))
 
     def _note_health(self, now: float) -> None:
-        healthy = self.silent_for_s(now) < self._ship.rules().silent_s
+        healthy = fleet.healthy(self.seen, now, self._ship.rules())
         if healthy != self._healthy:
             self._healthy = healthy
             self._ship.dispatcher.refresh(self.session)

@@ -24,7 +24,7 @@ from windlass.core.assign.policy import Assign
 from windlass.core.cluster import NodeId
 from windlass.core.errors import Refused
 from windlass.core.fleet import Seen
-from windlass.core.names import Attempt, Key, SessionId, StepId, run_key
+from windlass.core.names import Attempt, Key, SessionId, StepId
 from windlass.core.task import Json, Task, TaskName
 from windlass.engine.choosing import Choosing
 from windlass.engine.dispatch_ports import Elsewhere, News, Nobody
@@ -583,7 +583,3 @@ class Dispatcher:
         elif abroad is not None:
             self.tally.recalled += 1
             abroad.stop(name, owner.number, owner.epoch)
-
-
-def key_of(name: TaskName) -> Key:
-    return run_key(name[1], name[0])

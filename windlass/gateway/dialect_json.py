@@ -20,7 +20,8 @@ from typing import Final, assert_never
 
 import msgspec
 
-from windlass.core import durations
+from windlass.core import durations, fleet
+from windlass.core.errors import Invalid
 from windlass.core.needs import language_of, offers
 from windlass.core.task import Failure, Json
 from windlass.gateway import dialect
@@ -169,8 +170,10 @@ class JsonDialect:
             raise Misspoken(f"this connection is of client {self._greet.worker}; others connect themselves")
         if not 1 <= load.max_concurrent <= crew.SLOTS_MAX:
             raise Misspoken(f"Invalid maxConcurrent: {load.max_concurrent}; 1 to {crew.SLOTS_MAX} can be")
-        if not 0 <= load.current_tasks <= load.max_concurrent:
-            raise Misspoken(f"Invalid load: {load.current_tasks}")
+        try:
+            fleet.check_load(load.current_tasks, load.max_concurrent)
+        except Invalid as invalid:
+            raise Misspoken(str(invalid)) from None
         for name, share in (("cpuUsage", load.cpu_usage), ("memoryUsage", load.memory_usage)):
             if not 0 <= share <= 1:
                 raise Misspoken(f"Invalid {name}: {share:g}; 0 to 1 can be")

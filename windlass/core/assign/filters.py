@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from windlass.core.assign.wanted import Wanted
-from windlass.core.fleet import Rules, Seen, degraded, healthy
+from windlass.core.fleet import Rules, Seen, can_handle, degraded, healthy
 
 
 def barred(worker: Seen, wanted: Wanted, now: float, rules: Rules) -> str:
@@ -23,7 +23,7 @@ def barred(worker: Seen, wanted: Wanted, now: float, rules: Rules) -> str:
 
 def unfit(worker: Seen, requires: frozenset[str], namespace: str) -> str:
     """For all tasks that need this, in this namespace."""
-    if not requires <= worker.capabilities:
+    if not can_handle(worker, requires):
         return f"lacks {', '.join(sorted(requires - worker.capabilities))}"
     if worker.namespaces and namespace not in worker.namespaces:
         return "not for this namespace"
