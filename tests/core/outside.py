@@ -61,8 +61,8 @@ def lose(step: str, attempt: int = 1, at: float = 2.0, **more: object) -> LoseSt
     return LoseStep(**fields)  # type: ignore[arg-type]  # the tests give fields by name
 
 
-def failed(kind: str = "ValueError", *bases: str, retryable: bool = True) -> Failure:
-    return Failure(kind, "no", bases, retryable=retryable)
+def failed(kind: str = "ValueError", *bases: str, retryable: bool = True, elsewhere: bool = False) -> Failure:
+    return Failure(kind, "no", bases, retryable=retryable, elsewhere=elsewhere)
 
 
 @dataclass
@@ -131,6 +131,7 @@ def any_definition(chance: random.Random) -> Definition:
                 on_failure="skip" if policy == "skip" else "fallback" if policy == "fallback" else "fail",
                 fallback=chance.choice(later) if policy == "fallback" else None,
                 on_lost="fail" if chance.random() < 0.3 else "retry",
+                losses_max=chance.choice([None, None, None, 0, 2]),
                 wait_s=chance.choice([0.0, 3.0]) if kind == "wait" else None,
             )
         )
@@ -141,6 +142,7 @@ def any_definition(chance: random.Random) -> Definition:
         steps=tuple(steps),
         deadline_s=chance.choice([None, None, None, 100.0]),
         max_parallel=chance.choice([None, 1, 2, 3]),
+        queue_timeout_s=chance.choice([None, None, None, 40.0]),
         description=f"{len(unused)} of the would-be fallbacks are plain steps",
     )
 
@@ -162,7 +164,7 @@ def any_command(chance: random.Random, run: Run, at: float) -> RunCommand:
             patch = {chance.choice("xyz"): chance.randint(0, 9)} if chance.random() < 0.3 else {}
             return finish(step, attempt, Success(chance.randint(0, 99), patch), at)
         case "fail":
-            outcome = failed(retryable=chance.random() < 0.8)
+            outcome = failed(retryable=chance.random() < 0.8, elsewhere=chance.random() < 0.2)
             return finish(
                 step, attempt, outcome, at, placed=any_placed(chance), progress=chance.choice([None, 7])
             )

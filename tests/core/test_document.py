@@ -301,7 +301,8 @@ def test_what_is_missing_from_an_absent_with_is_missing_from_the_step() -> None:
         ({"on_failure": {}}, "/on_failure", "`fallback` is missing; write e.g."),
         ({"on_failure": {"fallback": "b"}}, "/on_failure/fallback", "no step is named `b`"),
         ({"on_failure": {"fallback": "a"}}, "/on_failure/fallback", "`a` is its own fallback"),
-        ({"on_lost": "skip"}, "/on_lost", "expected one of retry, fail, found the text 'skip'"),
+        ({"on_lost": "skip"}, "/on_lost", "expected retry, fail, or how many attempts may be lost, e.g. 3,"),
+        ({"on_lost": -1}, "/on_lost", "expected a whole number from 0 to 1000, found the number -1"),
         (
             {"heartbeat_timeout": "30s"},
             "/heartbeat_timeout",

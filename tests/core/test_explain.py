@@ -82,7 +82,16 @@ def test_code_waits_for_a_worker_that_runs_its_language() -> None:
     run = played({"a": {"kind": "code", "with": {"language": "go", "code": "x"}}})
     told_of = told(run, WorkerSeen("w1", frozenset({"code", "code/python"}), free=1))
     assert "a worker that offers code/golang:" in told_of.sentence
-    assert "connect a code runner" in told_of.sentence and told_of.reasons[0].next is None
+    assert "start one with `windlass worker` on a machine with golang and a sandbox" in told_of.sentence
+    assert told_of.reasons[0].next == "windlass worker"
+
+
+def test_code_says_what_else_its_worker_has_to_be_told() -> None:
+    with_ = {"language": "py", "version": "3.11", "code": "x", "limits": {"network": True}}
+    run = played({"a": {"kind": "code", "with": with_, "requires": ["gpu", "sandbox:seccomp"]}})
+    told_of = told(run, WorkerSeen("w1", frozenset({"code", "code/python"}), free=1))
+    assert "`windlass worker --capabilities gpu` on a machine with python 3.11" in told_of.sentence
+    assert "network = true under [limits]" in told_of.sentence
 
 
 @pytest.mark.parametrize(

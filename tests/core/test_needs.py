@@ -5,7 +5,7 @@ import pytest
 from windlass.core import document
 from windlass.core.errors import Invalid
 from windlass.core.names import Attempt, RunId, StepId
-from windlass.core.needs import needs, offers
+from windlass.core.needs import needs, offers, offers_version
 from windlass.core.task import Json, Task
 
 
@@ -32,7 +32,9 @@ def test_a_step_needs_its_kind_and_what_it_requires() -> None:
         ("py", "python"),
         ("js", "javascript"),
         ("c", "c"),
-        ("c++", "c++"),
+        ("c++", "cpp"),
+        ("ts", "typescript"),
+        ("c#", "c#"),
     ],
 )
 def test_code_needs_its_language_by_its_one_name(said: str, meant: str) -> None:
@@ -52,6 +54,36 @@ def test_whoever_runs_code_of_another_language_does_not_fit() -> None:
     (step,) = document.read(code_step(language="java", code="1")).steps
     assert not needs(step) <= set(offers(["javascript", "c"]))
     assert needs(step) <= set(offers(["java"]))
+
+
+def test_a_version_fits_who_has_one_that_begins_so() -> None:
+    (step,) = document.read(code_step(language="py", code="1", version="3.1")).steps
+    assert needs(step) == {"code", "code/python", "code/python/3.1"}
+    assert needs(step) <= {*offers(["python"]), *offers_version("python", "3.1.4")}
+    assert not needs(step) <= {*offers(["python"]), *offers_version("python", "3.11.2")}
+    assert not needs(step) <= set(offers(["python"]))
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        ({"limits": {"memory": "64MB", "timeout": "5s", "cores": 1}}, {"code:time"}),
+        ({"limits": {"memory": "64MB", "disk": "1MB"}}, {"code:limits"}),
+        ({"limits": {"memory": "64MB"}, "files": {"a": "b"}}, {"code:limits"}),
+        ({"files": {"a": "b"}}, {"code:limits"}),
+        ({"outputs": ["a"]}, {"code:limits"}),
+        ({"limits": {"network": True}}, {"code:limits", "code:network"}),
+        ({"limits": {"network": False}}, {"code:limits"}),
+        ({"limits": {}, "files": {}, "outputs": [], "protections": []}, set()),
+        ({"protections": ["disk", "memory_hard"]}, {"sandbox:disk", "sandbox:memory_hard"}),
+        ({"protections": "disk"}, {"sandbox:disk"}),
+    ],
+)
+def test_limits_files_and_protections_need_a_worker_that_has_them(
+    said: dict[str, Json], more: set[str]
+) -> None:
+    (step,) = document.read(code_step(language="c", code="1", **said)).steps
+    assert needs(step) == {"code", "code/c", *more}
 
 
 def test_mistakes_in_code_are_told_with_their_place() -> None:

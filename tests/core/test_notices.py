@@ -59,6 +59,17 @@ def test_only_who_asked_for_it_hears_of_it(hook: Hook, told: bool) -> None:
     assert bool(concerned([hook], failed())) == told
 
 
+def test_that_somebodys_program_failed_is_told_to_hooks_that_ask_for_tasks_and_to_no_others() -> None:
+    ended = RunEnded(status="failed", reason="exited with 1", at=100.0)
+    of_task = of_end(RUN, "windlass:task", ended, 7, ailing=False)
+    assert of_task is not None
+    assert concerned([Hook()], of_task) == []
+    asking = Hook(workflow="windlass:task")
+    assert concerned([asking], of_task) == [asking]
+    stuck = of_stuck(RUN, "windlass:task", error="?", since=100.0)
+    assert concerned([Hook(on=("stuck",))], stuck), "that is trouble of the engine's"
+
+
 def test_the_same_happening_has_the_same_id_and_no_other_has() -> None:
     assert ident("h", failed()) == ident("h", failed()) == "h.failed.r.7"
     stuck = of_stuck(RUN, "w", error="?", since=12.3456)

@@ -22,6 +22,7 @@ from windlass.journal import Store
 from windlass.journal.memory import MemoryStore
 from windlass.registry.memory import MemoryRegistry
 from windlass.sim.loop import SimLoop, run
+from windlass.vault import Keyring
 
 EPOCH_S = 1_700_000_000.0
 T = TypeVar("T")
@@ -86,6 +87,7 @@ class Rig:
         self.settings = settings
         self.registry = MemoryRegistry()
         self.post: Post | None = None
+        self.keyring: Keyring | None = None
         self.hand = Hand()
         self._count = 0
         self._serving: asyncio.Task[None] | None = None
@@ -108,6 +110,7 @@ class Rig:
             chance=random.Random(1),
             registry=self.registry,
             post=self.post,
+            keyring=self.keyring,
         )
         self._serving = asyncio.ensure_future(self._node.serve())
         self.hand = Hand(f"hand {self._count}", slots, auto, node=self._node)

@@ -95,7 +95,7 @@ def test_what_a_client_says_of_itself_is_what_is_known_of_it() -> None:
             known = await workers(home)
             one = known.pop("one")
             assert (one["slots"], one["cpu"], one["memory"]) == (2, 0.5, 0.25)
-            assert one["capabilities"] == ["code", "code/python"]
+            assert one["capabilities"] == ["code", "code/python", "code:time"]
             five = ["code", *(f"code/{name}" for name in ("golang", "python", "javascript", "java", "c"))]
             assert [other["capabilities"] for other in known.values()] == [sorted(five)] * 2
             assert sorted((other["weight"], other["slots"]) for other in known.values()) == [(1, 1), (7, 1)]

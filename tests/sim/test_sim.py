@@ -25,18 +25,19 @@ TOGETHER = (ALONE - {"refused"}) | {
 }  # fmt: skip
 # From which seed on to look for them: a story of several nodes takes a tenth of a second, and some are rare.
 FOUND_AMONG_MANY = {
-    "no fence": 13,
+    "no fence": 9,
     "effects before commit": 0,
     "no resume": 0,
-    "alarms are lost with memory": 5,
-    "unfenced offers": 3,
-    "lease trusted after a gap": 39,
-    "no adoption": 2,
-    "detector counts through gaps": 0,
-    "another database is not noticed": 31,
+    "alarms are lost with memory": 0,
+    "unfenced offers": 2,
+    "lease trusted after a gap": 21,
+    "no adoption": 67,
+    "detector counts through gaps": 6,
+    "another database is not noticed": 7,
 }
 
 
+@pytest.mark.timeout(600)  # it waits for nothing, so it takes as long as the machine is busy with others
 def test_nothing_is_lost_doubled_or_stuck_whatever_fails() -> None:
     tally = play_all(SEEDS)
     assert tally.acknowledged >= 15 * len(SEEDS)
@@ -46,6 +47,7 @@ def test_nothing_is_lost_doubled_or_stuck_whatever_fails() -> None:
     assert set(tally.ends) == {"succeeded", "failed", "cancelled", "partial_success"}
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.accepts("S0.84")
 def test_nothing_is_lost_doubled_or_stuck_and_nobody_writes_beside_the_owner_among_many_nodes() -> None:
     tally = play_all(CLUSTER_SEEDS, cluster=True)

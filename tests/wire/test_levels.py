@@ -5,14 +5,15 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from tests.core.outside import lose
+from tests.core.outside import Outside, lose, start
 from tests.core.test_run import begin, step
 from windlass.core import placement
 from windlass.core.cluster import Holding, Member, NodeId, Plan, View
 from windlass.core.commands import LoseStep
+from windlass.core.document import read
 from windlass.core.events import StepQueued, StepReleased
 from windlass.core.names import Attempt, StepId
-from windlass.core.run_state import image
+from windlass.core.run_state import Run, image
 from windlass.core.task import Json
 from windlass.wire import codec, versions
 from windlass.wire.versions import NewerFormat
@@ -79,8 +80,29 @@ def test_only_the_state_of_a_run_with_a_parked_step_is_too_new_for_a_program_bef
 
     assert written(lose("a"))[0] == 1
     assert written(lose("a", failover=False))[0] == 2
-    with pytest.raises(NewerFormat, match="RunImage has format 3 and this Windlass reads up to 2"):
-        codec.decode_run(3, written(lose("a"))[1])
+    with pytest.raises(NewerFormat, match="RunImage has format 4 and this Windlass reads up to 3"):
+        codec.decode_run(4, written(lose("a"))[1])
+
+
+def test_a_run_that_brings_its_document_is_refused_as_newer_by_a_program_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document = {"id": "w", "steps": {"a": {"kind": "noop"}}}
+    for given, wanted in ((None, (1, 1)), (document, (2, 3))):
+        outside = Outside(Run(read(document)))
+        (started, *_) = outside.play(start(document=given))
+        version, body = codec.write_event(started, level=3)
+        of_image, its_body = codec.write_image(image(outside.run), level=3)
+        assert (version, of_image) == wanted
+        assert codec.decode_event("RunStarted", version, body) == started
+        assert codec.decode_run(of_image, its_body).started == started
+    monkeypatch.delitem(versions.CURRENT, "RunStarted")
+    monkeypatch.delitem(versions.ALIKE, "RunStarted")
+    monkeypatch.setitem(versions.CURRENT, versions.RUN_IMAGE, 2)
+    with pytest.raises(NewerFormat):
+        codec.decode_event("RunStarted", version, body)
+    with pytest.raises(NewerFormat):
+        codec.decode_run(of_image, its_body)
 
 
 def member(name: str, level: int) -> Member:

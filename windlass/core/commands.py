@@ -23,6 +23,9 @@ class StartRun(Message, tag="StartRun", frozen=True, kw_only=True):
     priority: int = 0
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     by: str = ""  # who asked: the number of a token, the subject of a JWT; "": anyone
+    document: dict[str, Json] | None = None  # what it is a run of, if that is kept nowhere else
+    callback: str = ""  # the address that is told of its end; "": none
+    callback_secret: str = ""  # the secret that signs what is told there; "": none
     fresh: bool = False  # the id was made at the door just now: nobody can have used it before
 
 

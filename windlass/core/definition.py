@@ -36,6 +36,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     on_failure: Literal["fail", "skip", "fallback"] = "fail"
     fallback: StepId | None = None  # the step that takes this one's place, when on_failure is "fallback"
     on_lost: Literal["retry", "fail"] = "retry"
+    losses_max: int | None = None  # attempts that may be lost before the step fails; None: any number
     # For kind "wait": exactly one of the two.
     wait_s: float | None = None
     wait_until: float | None = None  # epoch seconds
@@ -53,6 +54,7 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     deadline_s: float | None = None
     max_parallel: int | None = None
     assign: Assign | None = None  # how workers are chosen; None: as the cluster does
+    queue_timeout_s: float | None = None  # no step may wait longer for a worker: then the run is cancelled
 
     @cached_property
     def index(self) -> dict[StepId, int]:

@@ -19,13 +19,14 @@ STEPS_MAX = 100_000
 ATTEMPTS_MAX = 1_000
 FACTOR_MAX = 100
 PRIORITY_MAX = 100
+LOSSES_MAX = 1_000
 PARALLEL_MAX = 100_000
 WORKFLOW_ID_MAX = 200
 STEP_ID_MAX = 100
 # Whoever writes `retry` without `attempts` wants at least one more.
 ATTEMPTS_UNSAID = 3
 
-_WORKFLOW_KEYS = ("id", "name", "description", "steps", "deadline", "max_parallel", "assign")
+_WORKFLOW_KEYS = ("id", "name", "description", "steps", "deadline", "max_parallel", "assign", "queue_timeout")
 _STEP_KEYS = (
     "id", "kind", "with", "needs", "retry", "timeout", "timeout_total", "requires", "priority", "labels",
     "on_failure", "on_lost", "heartbeat_timeout", "assign", "executor", "requiredCapabilities",
@@ -85,7 +86,15 @@ def _workflow(document: object, faults: Faults) -> Definition | None:
         deadline_s=fields.duration("deadline"),
         max_parallel=fields.whole("max_parallel", low=1, high=PARALLEL_MAX),
         assign=_assign(fields),
+        queue_timeout_s=_queue_timeout(fields),
     )
+
+
+def _queue_timeout(fields: Fields) -> float | None:
+    waited_s = fields.duration("queue_timeout")
+    if waited_s == 0:
+        fields.wrong("queue_timeout", "no worker can be that quick; write e.g. queue_timeout: 10m")
+    return waited_s
 
 
 def _check_id(name: str, place: str, length_max: int, faults: Faults) -> None:
@@ -157,6 +166,7 @@ def _step(entry: _Entry, faults: Faults, steps: list[Step], vertices: list[sound
     timer = _with(kind, fields)
     needs = fields.texts("needs", "the id of a step")
     on_failure, fallback = _on_failure(fields)
+    on_lost, losses_max = _on_lost(fields)
     step = Step(
         id=StepId(entry.id or ""),
         kind=kind or "noop",
@@ -170,7 +180,8 @@ def _step(entry: _Entry, faults: Faults, steps: list[Step], vertices: list[sound
         labels=fields.texts_by_name("labels", "an object with a text for each label"),
         on_failure=on_failure,
         fallback=None if fallback is None else StepId(fallback[1]),
-        on_lost="fail" if fields.choice("on_lost", ("retry", "fail")) == "fail" else "retry",
+        on_lost=on_lost,
+        losses_max=losses_max,
         wait_s=timer.wait_s,
         wait_until=timer.wait_until,
         heartbeat_timeout_s=_heartbeat_timeout(kind, fields),
@@ -289,3 +300,18 @@ def _on_failure(fields: Fields) -> tuple[Literal["fail", "skip", "fallback"], tu
             message = f"expected fail, skip or {{fallback: other-step}}, found {found(other)}"
             fields.wrong("on_failure", message)
             return "fail", None
+
+
+def _on_lost(fields: Fields) -> tuple[Literal["retry", "fail"], int | None]:
+    """What becomes of it when its worker is lost, and how often it may be."""
+    match fields.given.get("on_lost", "retry"):
+        case "retry":
+            return "retry", None
+        case "fail":
+            return "fail", None
+        case int() as times if not isinstance(times, bool):
+            return "retry", fields.whole("on_lost", low=0, high=LOSSES_MAX)
+        case other:
+            advice = "or how many attempts may be lost, e.g. 3"
+            fields.wrong("on_lost", f"expected retry, fail, {advice}, found {found(other)}")
+            return "retry", None

@@ -27,6 +27,9 @@ class RunStarted(Event, tag="RunStarted", frozen=True, kw_only=True):
     priority: int = 0
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     by: str = ""  # who asked; "": anyone
+    document: dict[str, Json] | None = None  # what it is a run of, if that is kept nowhere else
+    callback: str = ""  # the address that is told of its end; "": none
+    callback_secret: str = ""  # the secret that signs what is told there; "": none
 
 
 class StepQueued(Event, tag="StepQueued", frozen=True, kw_only=True):
@@ -67,6 +70,7 @@ class AttemptFailed(Event, tag="AttemptFailed", frozen=True, kw_only=True):
     started_at: float = 0.0
     placed: Placed | None = None  # where no grant was recorded
     progress: Json = None  # the last details it told
+    value: Json = None  # what it left, though it failed
 
 
 class AttemptLost(Event, tag="AttemptLost", frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import msgspec
 from windlass.core.definition import Step
 from windlass.core.kinds import KINDS
 from windlass.core.names import StepId
-from windlass.core.needs import CODE, needs
+from windlass.core.needs import CODE, CODE_NETWORK, language_of, needs
 from windlass.core.run_state import Run, StepState
 from windlass.core.task import Failure
 from windlass.core.wording import are, clock, listed, many, short, soon, span
@@ -44,6 +44,7 @@ BESIDES: Final[dict[ReasonKind, str]] = {
 RANKS: Final = {kind: rank for rank, kind in enumerate(BESIDES)}
 REASONS_MAX: Final = 20  # listed; all are counted
 PARKED_MAX: Final = 240
+OFFERED_BY_ITSELF: Final = ("code/", "code:", "sandbox:")
 
 
 class TaskSeen(msgspec.Struct, frozen=True):
@@ -266,13 +267,13 @@ def _no_worker(
     # Where each is offered by somebody, but nobody offers all of it, all of it is what is missing.
     missing = sorted(requires - offered) or sorted(requires)
     special = sorted(requires - frozenset(KINDS))
-    command: str | None = f"windlass worker --capabilities {','.join(special)}"
+    command = f"windlass worker --capabilities {','.join(special)}"
     engine = " ".join(["windlass up", *(f"--capability {name}" for name in special)])
     advice = f"start one with `{command}` (or `{engine}`)"
     if not special:
         command, advice = "windlass worker", "start one with `windlass worker` (or `windlass up`)"
-    if step.kind == CODE:  # no worker of ours runs it, whatever it is told to offer
-        command, advice = None, "connect a code runner that does, at /ws/v1 (docs/dialects.md)"
+    if step.kind == CODE:
+        command, advice = _code_runner(step, special, missing)
     nobody = f"none of the {len(workers)} connected workers does" if workers else "no worker is connected"
     detail = f"Step {step.id} waits for a worker that offers {listed(missing)}: {nobody}; {advice}"
     return Reason(
@@ -283,6 +284,17 @@ def _no_worker(
         next=command,
         requires=tuple(missing),
     )
+
+
+def _code_runner(step: Step, special: list[str], missing: list[str]) -> tuple[str, str]:
+    """A worker offers the languages that it finds on its machine: nobody has to tell it."""
+    told = [name for name in special if not name.startswith(OFFERED_BY_ITSELF)]
+    command = " ".join(["windlass worker", *(["--capabilities", ",".join(told)] if told else [])])
+    language = f"{language_of(step.with_['language'])} {step.with_.get('version', '')}".strip()
+    where = f" on a machine with {language} and a sandbox"
+    if CODE_NETWORK in missing:
+        where += ", and network = true under [limits] in its --languages file"
+    return command, f"start one with `{command}`{where} (docs/workers.md)"
 
 
 def _retry(run: Run, step: Step, state: StepState, now: float) -> Reason:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, get_args
 
-from windlass.core import secret_refs
+from windlass.core import code_step, secret_refs
 from windlass.core.definition import StepKind
 from windlass.core.faults import Faults, found, join, quote
 from windlass.core.fields import Fields
@@ -15,11 +15,8 @@ from windlass.core.task import Json
 
 KINDS: tuple[StepKind, ...] = get_args(StepKind)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-LANGUAGE = r"[a-z][a-z0-9+#_.-]{0,31}"  # of code: any that a worker may offer
-CODE_BYTES_MAX = 65_536
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LANGUAGE = re.compile(LANGUAGE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _URL = re.compile(
     r"https?://(?:[^/?#@\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]*)(?::(?P<port>[0-9]*))?(?:[/?#].*)?",
@@ -130,17 +127,7 @@ def _check_argv(fields: Fields) -> None:
 
 
 def _code(fields: Fields) -> Timer:
-    language = fields.text("language", 'text such as "python"')
-    if language is not None and not _LANGUAGE.fullmatch(language):
-        fields.wrong("language", f"{quote(language)} is no language; write it small, e.g. python or golang")
-    if not fields.has("language"):
-        fields.missing("language", "write e.g. language: python")
-    code = fields.text("code", "the text of a program")
-    if code is not None and (size := len(code.encode(errors="replace"))) > CODE_BYTES_MAX:
-        fields.wrong("code", f"it has {size:,} bytes, and at most {CODE_BYTES_MAX:,} are taken")
-    if not fields.has("code"):
-        fields.missing("code", "write e.g. code: print(42)")
-    fields.text("stdin", "text", empty=True)
+    code_step.read(fields)
     return Timer()
 
 
@@ -173,7 +160,7 @@ _READERS: dict[StepKind, tuple[tuple[str, ...], Callable[[Fields], Timer]]] = {
     "python": (("call", "args"), _python),
     "http": (("url", "method", "headers", "body", "json"), _http),
     "shell": (("argv", "command", "env", "cwd", "stdin"), _shell),
-    "code": (("language", "code", "stdin"), _code),
+    "code": (code_step.KEYS, _code),
     "wait": (("for", "until"), _wait),
     "noop": (("value",), _noop),
 }

@@ -24,6 +24,7 @@ WAIT_MIN_S: Final = 1.0
 WAIT_MAX_S: Final = 600.0
 SPREAD: Final = 0.2
 EXPIRY_S: Final = 86_400.0  # who could not be told for so long is not told any more
+OURS: Final = "windlass:"  # how the ids of workflows begin that nobody wrote
 GONE: Final = 410  # what a receiver answers who never wants to hear of it again
 
 _SUCCESSES: Final = ("succeeded", "partial_success")
@@ -127,10 +128,15 @@ def concerned(hooks: Sequence[H], happening: Happening) -> list[H]:
         hook
         for hook in hooks
         if hook.namespace == happening.key.namespace
-        and hook.workflow in ("", happening.workflow)
+        and (hook.workflow == happening.workflow or not (hook.workflow or _is_outcome(happening)))
         and happening.what in hook.on
         and hook.created_at + HEARD_S <= happening.at
     ]
+
+
+def _is_outcome(happening: Happening) -> bool:
+    """A program that somebody sent has failed, or did not: that is told to who sent it, not to all hooks."""
+    return happening.workflow.startswith(OURS) and happening.what != "stuck"
 
 
 def wait_s(attempts: int, luck: float) -> float:

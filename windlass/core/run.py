@@ -48,6 +48,7 @@ from windlass.core.names import Attempt, RunId, StepId, WorkerId
 from windlass.core.run_state import SHOWN, Run, StepState, Timer, apply
 from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Json, Success, Task
 
+TIMEOUT: Final = "Timeout"
 ANOTHER_REQUEST: Final = "this run id was already started with another document, input or options"
 
 
@@ -218,7 +219,7 @@ def output(run: Run, step_id: StepId) -> Json:
         i = run.definition.index[step_id]
         fallback = run.definition.steps[i].fallback
         if run.steps[i].phase != "replaced" or fallback is None:
-            return run.steps[i].value
+            return run.steps[i].value if run.steps[i].phase == "succeeded" else None
         step_id = fallback
 
 
@@ -250,6 +251,9 @@ def _start(run: Run, command: StartRun, at: float) -> list[RunEvent]:
             priority=command.priority,
             labels=command.labels,
             by=command.by,
+            document=command.document,
+            callback=command.callback,
+            callback_secret=command.callback_secret,
             at=at,
         )
     ]
@@ -304,17 +308,29 @@ def _finish(run: Run, command: FinishStep, at: float) -> list[RunEvent]:
                 at=at,
             )
         ]
+    failure = _blamed(run, command.step, outcome)
     failed = AttemptFailed(
         step=command.step,
         attempt=command.attempt,
-        failure=outcome,
+        failure=failure,
         worker=command.worker,
         started_at=command.started_at,
         placed=placed,
         progress=command.progress,
+        value=outcome.value,
         at=at,
     )
-    return [failed, _verdict(run, command.step, outcome, at)]
+    return [failed, _verdict(run, command.step, failure, at)]
+
+
+def _blamed(run: Run, step: StepId, failure: Failure) -> Failure:
+    """The failure, with whose fault it was. What the attempt left is kept once, beside it."""
+    definition = run.definition.steps[run.definition.index[step]]
+    # A step that says how many losses it bears has its limits kept by the worker, not by the clock.
+    silent = failure.type == TIMEOUT and definition.losses_max is not None
+    if failure.value is None and failure.elsewhere >= silent:
+        return failure
+    return msgspec.structs.replace(failure, value=None, elsewhere=failure.elsewhere or silent)
 
 
 def _fitting(run: Run, success: Success) -> Success | Failure:
@@ -336,7 +352,10 @@ def _verdict(run: Run, step: StepId, failure: Failure, at: float) -> RunEvent:
     """After an attempt failed: another one, or the step has failed."""
     definition, state = run.definition.steps[run.definition.index[step]], _state(run, step)
     if not run.failing:
-        delay_s = retry.delay_s(definition.retry, tries=state.tries + 1, failure=failure)
+        if failure.elsewhere:
+            delay_s = retry.elsewhere_delay_s(state.rerouted + state.losses.count)
+        else:
+            delay_s = retry.delay_s(definition.retry, tries=state.tries + 1, failure=failure)
         if delay_s is not None:
             return RetryScheduled(step=step, attempt=Attempt(state.attempt + 1), due=at + delay_s, at=at)
     return StepFailed(step=step, failure=failure, policy=definition.on_failure, at=at)
@@ -359,6 +378,9 @@ def _lose(run: Run, command: LoseStep, at: float) -> list[RunEvent]:
         failure = Failure("Lost", command.reason, retryable=False)
         return [lost, StepFailed(step=command.step, failure=failure, policy=definition.on_failure, at=at)]
     losses = losing.with_loss(state.losses, lost)
+    if definition.losses_max is not None and state.rerouted + losses.count > definition.losses_max:
+        failure = Failure("Lost", f"too often: {command.reason}", retryable=False, elsewhere=True)
+        return [lost, StepFailed(step=command.step, failure=failure, policy=definition.on_failure, at=at)]
     reason = "" if run.failing else losing.unwise(losses, command)
     if not reason:
         return [lost]  # ready again: the same retries, the next attempt
@@ -384,13 +406,17 @@ def _expire(run: Run, timer: Timer, at: float) -> list[RunEvent]:
         return [RunEnded(status="failed", reason=failure.message, failure=failure, at=at)]
     step, state = run.definition.steps[timer.step], run.steps[timer.step]
     match timer.kind:
+        case "queue":
+            waited = durations.show(run.definition.queue_timeout_s or 0.0)
+            reason = f"expired in the queue: no worker took step {step.id} within {waited}"
+            return [RunEnded(status="cancelled", reason=reason, at=at)]
         case "retry":
             return [StepQueued(step=step.id, attempt=state.attempt, at=at)]
         case "wait":
             return [StepSucceeded(step=step.id, attempt=state.attempt, at=at)]
         case "attempt":
             text = f"took longer than {durations.show(step.timeout_s or 0.0)}"
-            failure = Failure("Timeout", text)
+            failure = _blamed(run, step.id, Failure(TIMEOUT, text))
             failed = AttemptFailed(step=step.id, attempt=state.attempt, failure=failure, at=at)
             return [failed, _verdict(run, step.id, failure, at)]
         case "total":

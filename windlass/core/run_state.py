@@ -67,7 +67,7 @@ OPEN: Final[frozenset[Phase]] = frozenset(
 STARTED: Final[frozenset[Phase]] = frozenset({"ready", "queued", "running", "backoff", "parked"})
 COMMANDS_REMEMBERED: Final = 32
 
-TimerKind = Literal["attempt", "deadline", "retry", "total", "wait"]
+TimerKind = Literal["attempt", "deadline", "queue", "retry", "total", "wait"]
 # The worker and its node enforce an attempt's timeout; the owner only backs them up.
 ATTEMPT_GRACE_S: Final = 10.0
 
@@ -83,7 +83,7 @@ class StepState(msgspec.Struct, omit_defaults=True):
     phase: Phase = "waiting"
     attempt: Attempt = Attempt(1)  # the one being made, or to be made next
     offered: Attempt = Attempt(0)  # the last one that was sent out
-    tries: int = 0  # attempts that failed; lost ones do not count
+    tries: int = 0  # attempts that failed; lost and rerouted ones do not count
     since: float = 0.0  # when the phase began
     ready_at: float = 0.0
     due: float = 0.0  # in backoff or timing: when it ends
@@ -98,6 +98,7 @@ class StepState(msgspec.Struct, omit_defaults=True):
     placed: Placed | None = None  # how the worker of the last attempt came to be chosen
     progress: Json = None  # the last details told by an attempt that did not succeed
     losses: Losses = NO_LOSSES
+    rerouted: int = 0  # attempts that failed by the fault of their worker
 
 
 class RunImage(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -168,6 +169,9 @@ def apply(run: Run, event: RunEvent) -> None:
             i = run.definition.index[event.step]
             _enter(run, i, "queued", event.at)
             run.steps[i].offered = event.attempt
+            run_out_s = run.definition.queue_timeout_s
+            if run_out_s is not None:
+                heapq.heappush(run.timers, Timer(event.at + run_out_s, "queue", i, event.attempt))
         case StepGranted():
             _grant(run, event)
         case WaitStarted():
@@ -279,6 +283,7 @@ def _grant(run: Run, event: StepGranted) -> None:
     state = run.steps[i]
     state.worker, state.session, state.started_at = event.worker, event.session, event.at
     state.node, state.survives, state.placed = event.node, event.survives, event.placed
+    state.value = None  # what an attempt before this one left
     timeout_s = run.definition.steps[i].timeout_s
     if timeout_s is not None:
         due = event.at + timeout_s + ATTEMPT_GRACE_S
@@ -290,7 +295,11 @@ def _fail_attempt(run: Run, event: AttemptFailed) -> None:
     state = run.steps[i]
     _note_worker(state, event)
     _enter(run, i, "backoff", event.at)
-    state.tries += 1
+    if event.failure.elsewhere:
+        state.rerouted += 1
+    else:
+        state.tries += 1
+    state.value = event.value
     state.attempt = Attempt(event.attempt + 1)
     state.failure = event.failure
     if event.progress is not None:
@@ -458,6 +467,8 @@ def _valid(run: Run, timer: Timer) -> bool:
     match timer.kind:
         case "attempt":
             return state.phase == "running" and state.attempt == timer.attempt
+        case "queue":
+            return state.phase == "queued" and state.attempt == timer.attempt
         case "retry":
             return state.phase == "backoff" and state.attempt == timer.attempt and state.due == timer.due
         case "wait":
@@ -497,6 +508,8 @@ def _timers_of(run: Run, i: int, state: StepState) -> list[Timer]:
         found.append(Timer(due, "attempt", i, state.attempt))
     if run.failing:
         return found
+    if state.phase == "queued" and run.definition.queue_timeout_s is not None:
+        found.append(Timer(state.since + run.definition.queue_timeout_s, "queue", i, state.attempt))
     if state.phase == "backoff" and run.paused_at is None:
         found.append(Timer(state.due, "retry", i, state.attempt))
     if state.phase == "timing" and (run.paused_at is None or step.wait_until is not None):

@@ -58,6 +58,8 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True, tag="failed", tag
     bases: tuple[str, ...] = ()  # names of the classes above `type`
     detail: str = ""  # a traceback or the end of stderr; bounded by the worker
     retryable: bool = True
+    value: Json = None  # what the attempt left, though it failed
+    elsewhere: bool = False  # the worker's fault and not the step's: another one may have more luck
 
 
 Outcome = Success | Failure

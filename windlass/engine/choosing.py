@@ -17,6 +17,7 @@ from windlass.engine.queues import Entry, Kind
 USUAL: Final = Policy()
 NOBODY: Final[frozenset[SessionId]] = frozenset()
 EXCLUDED_S: Final = 1.0  # doubled each time
+BLAMED_S: Final = 5.0  # the same for one that an attempt failed by the fault of
 EXCLUDED_MAX_S: Final = 30.0
 EXCLUDED_MAX: Final = 10_000
 KEEPING: Final = ("affinity", "adaptive")  # strategies that keep the steps of a run together, or may
@@ -27,6 +28,7 @@ Name = tuple[Key, StepId]
 class Exclusion(NamedTuple):
     until: float
     for_s: float
+    blamed: bool = False  # for how an attempt ended: it may still be better than nobody
 
 
 @dataclass(slots=True)
@@ -43,18 +45,23 @@ class Choosing:
         if self._policy(entry).strategy in KEEPING:
             self.affinities.remember(entry.key, earlier)
 
-    def exclude(self, entry: Entry, session: SessionId) -> None:
-        """It would not have it: the next attempts are for others, for a while."""
+    def exclude(self, entry: Entry, session: SessionId, *, blamed: bool = False) -> None:
+        """It would not have it, or did badly: the next attempts are for others, for a while."""
         of_step = self._excluded.setdefault((entry.key, entry.step), {})
         before = of_step.get(session)
-        for_s = EXCLUDED_S if before is None else min(EXCLUDED_MAX_S, 2 * before.for_s)
-        of_step[session] = Exclusion(self.clock() + for_s, for_s)
+        least_s = BLAMED_S if blamed else EXCLUDED_S
+        for_s = least_s if before is None else min(EXCLUDED_MAX_S, 2 * before.for_s)
+        of_step[session] = Exclusion(self.clock() + for_s, for_s, blamed)
         if len(self._excluded) > EXCLUDED_MAX:
             self._excluded.popitem(last=False)
 
     def may_fit(self, kind: Kind) -> bool:
         """Whether anybody could have such a task now."""
         return self.index.may_fit(Wanted(kind.requires, kind.namespace, USUAL), self.clock())
+
+    def can_run(self, requires: frozenset[str], namespace: str) -> bool:
+        """Whether anybody in the cluster who is connected and well offers all of this, however busy."""
+        return self.index.is_able(Wanted(requires, namespace, USUAL), self.clock())
 
     def choose(self, entry: Entry) -> Choice | None:
         """Nothing is taken yet."""
@@ -99,4 +106,8 @@ class Choosing:
         now = self.clock()
         if all(exclusion.until + exclusion.for_s <= now for exclusion in of_step.values()):
             del self._excluded[entry.key, entry.step]  # long enough ago to be forgotten
-        return frozenset(session for session, exclusion in of_step.items() if exclusion.until > now)
+        excluded = frozenset(session for session, exclusion in of_step.items() if exclusion.until > now)
+        others = Wanted(entry.requires, entry.key.namespace, USUAL, excluded=excluded)
+        if all(of_step[session].blamed for session in excluded) and not self.index.is_able(others, now):
+            return NOBODY
+        return excluded

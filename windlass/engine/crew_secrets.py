@@ -52,10 +52,10 @@ def references(store: Store, definitions: Definitions, shard_of: Callable[[str],
     async def refers_to(name: TaskName) -> Set[str]:
         namespace, run, step, _ = name
         try:
-            row = await in_time(store.run(shard_of(run), run_key(run, namespace)))
-            if row is None:
+            (stored,) = await in_time(store.load(shard_of(run), [run_key(run, namespace)]))
+            if stored.run is None:
                 raise NotFound(f"there is no run {run}")
-            definition = await in_time(definitions.get(namespace, row.workflow, row.version))
+            definition = await in_time(definitions.of(stored, stored.run))
         except StoreError as error:
             raise Unavailable(f"the database does not answer: {error}") from None
         found = (one.with_ for one in definition.steps if one.id == step)

@@ -1,4 +1,8 @@
-"""Definitions by (workflow, version): they never change, so they are read once."""
+"""Definitions by (workflow, version): they never change, so they are read once.
+
+A run may bring its own document along instead, which is kept in its first event and nowhere else: then its
+version is OWN.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,17 @@ from typing import Final
 import msgspec
 
 from windlass.core import document
+from windlass.core.commands import StartRun
 from windlass.core.definition import Definition
 from windlass.core.errors import NotFound
+from windlass.core.events import RunStarted
 from windlass.core.names import Key, workflow_key
 from windlass.engine.reading import in_time
-from windlass.journal import Document, Store
+from windlass.journal import Document, RunRow, Store, Stored
+from windlass.wire import codec
 
 CACHED_STEPS_MAX: Final = 1_000_000
+OWN: Final = 0  # the version of a run that is one of no workflow
 
 
 class Definitions:
@@ -48,6 +56,12 @@ class Definitions:
         if found is None:
             raise NotFound(f"workflow {workflow} has no version {version}")
         return self.add(namespace, found) if era == self._era else _read(found)
+
+    async def of(self, stored: Stored, row: RunRow) -> Definition:
+        """What a run is one of, of which this was kept."""
+        if row.version != OWN:
+            return await self.get(row.key.namespace, row.workflow, row.version)
+        return own(_started(stored))
 
     async def latest(self, namespace: str, workflow: str) -> Document | None:
         """The newest version, from its row and never from a cache; None if there is none any more.
@@ -117,3 +131,21 @@ class Definitions:
 
 def _read(found: Document) -> Definition:
     return document.read(msgspec.json.decode(found.body))
+
+
+def own(started: StartRun | RunStarted) -> Definition:
+    """What a run brings along. Raises Invalid."""
+    if started.document is None:
+        raise NotFound(f"the document of this run of {started.workflow} was not kept")
+    return document.read(started.document)
+
+
+def _started(stored: Stored) -> RunStarted:
+    if stored.snapshot is not None:
+        return codec.decode_run(stored.snapshot.version, stored.snapshot.body).started
+    if stored.facts:
+        first = stored.facts[0]
+        event = codec.decode_event(first.type, first.version, first.body)
+        if isinstance(event, RunStarted):
+            return event
+    raise NotFound(f"nothing is left of {stored.key.text()} but its row")

@@ -145,10 +145,22 @@ class Dispatcher:
         self._openings.closed(owner.number)
 
     def recall(self, key: Key, step: StepId, attempt: Attempt) -> None:
+        """Nobody wants its result any more: whoever has it was too slow to tell."""
         entry = self.table.get(task_name(key, step, attempt))
         if entry is not None:
+            self._blame(entry)
             self._drop(entry, stop=True)
             self._make_room()
+
+    def blame(self, name: TaskName) -> None:
+        """It failed by the fault of who has it: the next attempt is for somebody else, if there is one."""
+        entry = self.table.get(name)
+        if entry is not None:
+            self._blame(entry)
+
+    def _blame(self, entry: Entry) -> None:
+        if entry.holder is not None:
+            self.choosing.exclude(entry, entry.holder.session, blamed=True)
 
     def withdraw(self, key: Key) -> None:
         """Take back what no worker holds yet."""

@@ -1,12 +1,12 @@
-"""Tells webhooks what the shards that are open here owe them.
+"""Tells webhooks, and the addresses that tasks came with, what the shards that are open here owe them.
 
     kept with its cause ──► errand ──► sent ──┬─► 2xx, 410, or too old: the row goes, fenced as any other
     opened: read from the journal ──►  ▲      └─► anything else: wait, longer each time
                                        └───────────────┘
 
 What was sent and not recorded is sent again, by us or by the next owner, under the same id. Few errands are
-in memory; what has no room stays in the journal, and is read when there is some. One hook that is slow or
-dead keeps nobody else waiting.
+in memory; what has no room stays in the journal, and is read when there is some. One receiver that is slow
+or dead keeps nobody else waiting.
 """
 
 from __future__ import annotations
@@ -21,24 +21,28 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from windlass.core import notices
+from windlass.core import callbacks, notices
 from windlass.core.errors import Fenced, Unknown
 from windlass.core.notices import EXPIRY_S, GONE, Answer
+from windlass.engine.callbacks import Callbacks
 from windlass.engine.clock import Clock
 from windlass.engine.hooks import Hooks
 from windlass.engine.post import Post
+from windlass.engine.room import Bounds, Room
 from windlass.journal import Group, Notice, Store, StoreError, StoreRefused
 from windlass.journal.committer import Committer
-from windlass.registry import HookRow
 
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 32
 PER_HOOK: Final = 2
+PER_RECEIVER: Final = 8  # of callbacks: they tell of every end, where webhooks tell of trouble
+CALLBACKS_AT_ONCE, PER_NAMESPACE = 24, 16
 ANSWER_S: Final = 10.0
 PAGE: Final = 500
 ERRANDS_MAX: Final = 10_000
-HOOK_MAX: Final = 500  # errands of one hook
+HOOK_MAX: Final = 500  # errands of one hook, or for one receiver of callbacks
+CALLBACKS_MAX, NAMESPACE_MAX = 5_000, 2_000
 AGAIN_S, AGAIN_MAX_S = 0.25, 5.0
 READ_AGAIN_S: Final = 10.0  # for what had no room
 
@@ -60,6 +64,7 @@ class Herald:
         journal: Committer,
         hooks: Hooks,
         post: Post,
+        callbacks: Callbacks,
         *,
         clock: Clock,
         chance: random.Random,
@@ -70,16 +75,17 @@ class Herald:
         self._store = store
         self._journal = journal
         self._hooks = hooks
+        self._callbacks = callbacks
         self._clock = clock
         self._chance = chance
         self._may_speak = may_speak
         self._now = asyncio.get_running_loop().time
         self._open: dict[int, int] = {}  # shard → epoch
         self._errands: dict[tuple[int, str], Errand] = {}
-        self._by_hook: Counter[str] = Counter()  # errands
+        self._room = Room(_in_memory())
         self._later: list[tuple[float, int, Errand]] = []  # a heap, by when they are due
-        self._lines: dict[str, deque[Errand]] = {}  # by hook: those that are due
-        self._flying: Counter[str] = Counter()  # by hook
+        self._lines: dict[tuple[str, str], deque[Errand]] = {}  # those that are due, by who may hold them up
+        self._air = Room(_under_way())
         self._unread: dict[int, float] = {}  # shards of which the journal may hold more; when to look
         self._reading: set[str] | None = None  # what was finished while a page is being read
         self._numbers = count()
@@ -132,36 +138,33 @@ class Herald:
             self._group = None
 
     def _start(self) -> None:
-        """Whatever is due, as far as may be sent at the same time; every hook in turn."""
+        """Whatever is due, as far as may be sent at the same time; every receiver in turn."""
         while self._later and self._later[0][0] <= self._now():
             errand = heapq.heappop(self._later)[2]
             if not errand.dropped:
-                self._lines.setdefault(errand.notice.hook, deque()).append(errand)
+                place = (errand.notice.namespace, errand.notice.hook)
+                self._lines.setdefault(place, deque()).append(errand)
         if not self._may_speak():
             self._group_wakes(AGAIN_S)
             return
-        for hook in list(self._lines):
-            line = self._lines.pop(hook)
-            while line and self._flying[hook] < PER_HOOK and self._flying.total() < AT_ONCE:
+        for place in list(self._lines):
+            line = self._lines.pop(place)
+            while line and self._air.fits(line[0].notice):
                 errand = line.popleft()
                 if not errand.dropped:
                     self._fly(errand)
             if line:
-                self._lines[hook] = line  # behind the others
+                self._lines[place] = line  # behind the others
 
     def _fly(self, errand: Errand) -> None:
         assert self._group is not None
-        hook = errand.notice.hook
-        self._flying[hook] += 1
-        errand.task = self._group.create_task(self._run(errand), name=f"webhook {hook}")
+        self._air.enter(errand.notice)
+        errand.task = self._group.create_task(self._run(errand), name=f"webhook {errand.notice.hook}")
         errand.task.add_done_callback(lambda _: self._landed(errand))
 
     def _landed(self, errand: Errand) -> None:
-        hook = errand.notice.hook
         errand.task = None
-        self._flying[hook] -= 1
-        if not self._flying[hook]:
-            del self._flying[hook]
+        self._air.leave(errand.notice)
         self._wake.set()
 
     # One errand.
@@ -171,32 +174,37 @@ class Herald:
         if self._clock.now() >= notice.at + EXPIRY_S:
             await self._finish(errand, "expired")
             return
-        try:
-            hook = await self._hooks.find(notice.hook)
-        except StoreError as error:
-            self._again(errand, Answer(0, f"its webhook cannot be read: {error}"))
-            return
-        if hook is None:
+        answer = await self._tell(errand)
+        if answer is None:
             await self._finish(errand, "deleted")
-            return
-        answer = await self._send(errand, hook)
-        if answer.ok:
+        elif answer.ok:
             await self._finish(errand, "delivered")
         elif answer.status == GONE:
             await self._finish(errand, "gone")
         else:
             self._again(errand, answer)
 
-    async def _send(self, errand: Errand, hook: HookRow) -> Answer:
-        notice = errand.notice
+    async def _tell(self, errand: Errand) -> Answer | None:
+        """What came back; None if what it tells of, or whom it was for, is no more."""
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await self.post.send(hook, notice.id, notice.body, self._clock.now())
+                return await self._send(errand)
         except TimeoutError:
             return Answer(0, f"no answer within {ANSWER_S:g}s")
+        except StoreError as error:
+            return Answer(0, f"what to tell, or whom, cannot be read: {error}")
         except Exception as error:  # whatever it is, it stays with this errand
-            log.warning("a webhook cannot be sent", extra={"webhook": hook.id}, exc_info=error)
+            log.warning("a webhook cannot be sent", extra={"webhook": errand.notice.hook}, exc_info=error)
             return Answer(0, f"{type(error).__name__}: {error}")
+
+    async def _send(self, errand: Errand) -> Answer | None:
+        notice = errand.notice
+        if callbacks.is_callback(notice.hook):
+            return await self._callbacks.send(errand.shard, notice)
+        hook = await self._hooks.find(notice.hook)
+        if hook is None:
+            return None
+        return await self.post.send(hook, notice.id, notice.body, self._clock.now())
 
     def _again(self, errand: Errand, answer: Answer) -> None:
         errand.attempts += 1
@@ -215,7 +223,7 @@ class Herald:
         log.info("a webhook was not delivered", extra=extra)
 
     async def _finish(self, errand: Errand, outcome: str) -> None:
-        """Delivered, gone, deleted (its hook), expired: record that nobody waits for it any more."""
+        """Delivered, gone, deleted (its hook, its run), expired: record that nobody waits for it any more."""
         notice, again_s = errand.notice, AGAIN_S
         group = Group(shard=errand.shard, epoch=errand.epoch, delivered=[notice.id])
         while True:
@@ -243,10 +251,10 @@ class Herald:
     def _add(self, shard: int, epoch: int, notice: Notice) -> bool:
         if (shard, notice.id) in self._errands:
             return True
-        if len(self._errands) >= ERRANDS_MAX or self._by_hook[notice.hook] >= HOOK_MAX:
+        if not self._room.fits(notice):
             return False
         errand = self._errands[shard, notice.id] = Errand(shard, epoch, notice)
-        self._by_hook[notice.hook] += 1
+        self._room.enter(notice)
         self._schedule(errand, 0.0)
         return True
 
@@ -256,10 +264,7 @@ class Herald:
             return
         del self._errands[place]
         errand.dropped = True
-        hook = errand.notice.hook
-        self._by_hook[hook] -= 1
-        if not self._by_hook[hook]:
-            del self._by_hook[hook]
+        self._room.leave(errand.notice)
 
     def _schedule(self, errand: Errand, wait_s: float) -> None:
         if errand.dropped:
@@ -305,9 +310,29 @@ class Herald:
             for notice in page:
                 if notice.id not in self._reading and not self._add(shard, epoch, notice):
                     self._owe(shard, READ_AGAIN_S)
-            if len(page) < PAGE or len(self._errands) >= ERRANDS_MAX:
+            if len(page) < PAGE or self._room.full:
                 return
             after = (page[-1].at, page[-1].id)
+
+
+def _in_memory() -> Bounds:
+    return Bounds(
+        all=ERRANDS_MAX,
+        hook=HOOK_MAX,
+        receiver=HOOK_MAX,
+        namespace=NAMESPACE_MAX,
+        callbacks=CALLBACKS_MAX,
+    )
+
+
+def _under_way() -> Bounds:
+    return Bounds(
+        all=AT_ONCE,
+        hook=PER_HOOK,
+        receiver=PER_RECEIVER,
+        namespace=PER_NAMESPACE,
+        callbacks=CALLBACKS_AT_ONCE,
+    )
 
 
 async def _until(event: asyncio.Event, within_s: float | None) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from windlass.core import notices
 from windlass.core.names import Key
 from windlass.core.notices import Happening
+from windlass.engine import callbacks
 from windlass.engine.batch import Batch
 from windlass.journal import Notice, StoreError
 from windlass.registry import HookRow, Registry
@@ -62,9 +63,10 @@ class Hooks:
 
     def notices(self, batch: Batch, now: float) -> list[Notice]:
         """What this batch is worth telling, to whom."""
+        found = callbacks.owed(batch)
         if not self._known:
-            return []
-        hooks, found = self.all(), list[Notice]()
+            return found
+        hooks = self.all()
         for happening in batch.happenings(now, self._is_ailing):
             found += [_notice(hook, happening) for hook in notices.concerned(hooks, happening)]
             if notices.ends_an_ailment(happening):

@@ -159,7 +159,4 @@ class Memory:
         if stored.key.kind == "workflow":
             return fold_workflow(stored)
         assert stored.run is not None, f"{stored.key.text()} has events but no row"
-        definition = await self._around.definitions.get(
-            stored.key.namespace, stored.run.workflow, stored.run.version
-        )
-        return fold_run(stored, definition)
+        return fold_run(stored, await self._around.definitions.of(stored, stored.run))

@@ -21,6 +21,7 @@ from windlass.core.log import Bounds, Printed
 from windlass.core.names import Key, SessionId, WorkerId, run_key
 from windlass.core.orders import Purge
 from windlass.core.task import Failure, Outcome, Task
+from windlass.engine.callbacks import Callbacks
 from windlass.engine.calls import Calls
 from windlass.engine.clock import Clock
 from windlass.engine.crew_secrets import references
@@ -150,11 +151,13 @@ class Node:
             clock=self.clock.now,
         )
         self.hooks = Hooks(registry)
+        post = post or NoPost()
         self.herald = Herald(
             store,
             self.committer,
             self.hooks,
-            post or NoPost(),
+            post,
+            Callbacks(store, self.secrets, post, self.clock),
             clock=self.clock,
             chance=chance,
             may_speak=lambda: self.membership.fresh,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from windlass.core.errors import Refused
@@ -22,6 +23,11 @@ class Post(Protocol):
     async def send(self, hook: HookRow, ident: str, body: bytes, at: float) -> Answer:
         """Sign and send. What goes wrong is an answer without a status."""
 
+    async def call(
+        self, url: str, ident: str, body: bytes, at: float, *, secret: str, headers: Mapping[str, str]
+    ) -> Answer:
+        """The same to an address for which no webhook was made. Signed, unless the secret is empty."""
+
 
 class NoPost:
     """Of a node that nobody gave one."""
@@ -38,4 +44,9 @@ class NoPost:
         raise Refused(self.WORDS)
 
     async def send(self, hook: HookRow, ident: str, body: bytes, at: float) -> Answer:
+        return Answer(0, self.WORDS)
+
+    async def call(
+        self, url: str, ident: str, body: bytes, at: float, *, secret: str, headers: Mapping[str, str]
+    ) -> Answer:
         return Answer(0, self.WORDS)

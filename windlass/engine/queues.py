@@ -130,6 +130,14 @@ class Queues:
     def __bool__(self) -> bool:
         return bool(self._queues)
 
+    def count(self, capability: str) -> int:
+        """How many wait for somebody who has this capability, among others."""
+        return sum(
+            len(queue) - self._gone.get(kind, 0)
+            for kind, queue in self._queues.items()
+            if capability in kind.requires
+        )
+
     def push(self, entry: Entry) -> None:
         entry.in_queue = True
         heapq.heappush(self._queues.setdefault(entry.kind, []), (entry.rank, entry))

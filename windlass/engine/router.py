@@ -144,8 +144,7 @@ class Router:
         return await in_time(self._store.facts(self.shard_of(key.id), key, after=after, limit=limit))
 
     async def _folded(self, stored: Stored, row: RunRow) -> Seen:
-        definition = await self._definitions.get(row.key.namespace, row.workflow, row.version)
-        live = fold_run(stored, definition)
+        live = fold_run(stored, await self._definitions.of(stored, row))
         return Seen(live.seq, image(live.run), row)
 
     async def _owner(self, number: int, deadline: float, hops: int) -> Shard | NodeId:

@@ -43,9 +43,10 @@ from windlass.core.events import AnyEvent
 from windlass.core.names import Attempt, Key, RunId, StepId, WorkerId
 from windlass.core.orders import Free, Purge, Read, Refresh, Reply, Sleep, Strand
 from windlass.core.run_state import Run
-from windlass.core.task import Task
+from windlass.core.task import Failure, Task
 from windlass.core.workflow import Workflow
 from windlass.engine.batch import Batch, Touched
+from windlass.engine.definitions import own
 from windlass.engine.grants import Grants
 from windlass.engine.letters import Letter
 from windlass.engine.live import Live, effects_owed, row, seen, started_at, workflow_of
@@ -153,6 +154,8 @@ class Shard:
     def _with_grant(self, key: Key, finish: FinishStep) -> FinishStep:
         """The end of an attempt also tells how its worker was chosen, if no grant will."""
         name = (key, finish.step, finish.attempt)
+        if isinstance(finish.outcome, Failure) and finish.outcome.elsewhere:
+            self.around.dispatcher.blame(task_name(*name))
         grant = self._grants.drop(name)
         entry = self.around.dispatcher.table.get(task_name(*name))
         placed = None if grant is None else grant.placed
@@ -321,7 +324,8 @@ class Shard:
     async def _know(self, namespace: str, order: StartRun) -> Exception | None:
         """Have the definition at hand before anything is decided."""
         try:
-            await self.around.definitions.get(namespace, order.workflow, order.version)
+            if order.document is None:
+                await self.around.definitions.get(namespace, order.workflow, order.version)
         except WindlassError as error:
             return error
         return None
@@ -426,6 +430,8 @@ class Shard:
             case None:
                 pass
         match order:
+            case StartRun(document=dict()):
+                return Live(letter.key, Run(own(order)))
             case StartRun(workflow=workflow, version=version):
                 definition = self.around.definitions.cached(letter.key.namespace, workflow, version)
                 assert definition is not None, "the definition was read before"
@@ -488,6 +494,7 @@ class Shard:
             return
         run = live.entity
         live.context, live.asleep = run.context, live.asleep and not touched.events
+        self.around.stats.code.count(run, touched.run_events)
         carry_out(self.around.dispatcher, self, live, run_core.effects(touched.run_events))
         if run.ended is not None:
             self._memory.forget(live.key)

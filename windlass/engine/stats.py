@@ -9,6 +9,7 @@ from typing import Final
 
 from windlass.core.events import AnyEvent, RunEnded, RunStarted
 from windlass.core.spread import Spread
+from windlass.engine.code_stats import CodeStats
 
 RUN_S: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0)
 
@@ -28,6 +29,7 @@ class Stats:
     rebalances: int = 0  # rounds with moves that this node proposed
     moves: int = 0  # shards handed to another node
     reborn: int = 0  # times this node was declared dead and went on
+    code: CodeStats = field(default_factory=CodeStats)
 
     def count(self, events: Sequence[AnyEvent], *, started_at: float | None) -> None:
         """What was kept of one entity; if it is a run, that began then."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from windlass.core import secret_refs
+from windlass.core import durations, secret_refs
 from windlass.core.names import Attempt, RunId, StepId
 from windlass.core.needs import CODE
 from windlass.core.task import VALUE_BYTES_MAX, Failure, Json, Outcome, Success, Task
@@ -70,6 +70,7 @@ class Execution(NamedTuple):
     code: str
     stdin: str | None
     timeout_s: float | None
+    memory: str = MEMORY
 
 
 @dataclass(slots=True)
@@ -180,21 +181,31 @@ def execution(task: Task, token: Token) -> Execution | Failure:
             retryable=False,
         )
     stdin = task.with_.get("stdin")
+    limits = task.with_.get("limits") or {}
+    timeout_s = durations.parse(limits["timeout"]) if "timeout" in limits else task.timeout_s
     return Execution(
-        id_of(Holding(task.name, token)), task.with_["language"], task.with_["code"], stdin, task.timeout_s
+        id_of(Holding(task.name, token)),
+        task.with_["language"],
+        task.with_["code"],
+        stdin,
+        timeout_s,
+        str(limits.get("memory", MEMORY)),
     )
 
 
 def outcome(output: str, error: str, *, ok: bool, exit_code: int | None, took: str) -> Outcome:
     """The result of code, as steps of kind `code` have it."""
+    value: Json = {"output": plain(output), "error": plain(error), "exitCode": exit_code}
+    value["executionTime"] = plain(took)[:TOOK_MAX]
     if ok and not exit_code:
-        value: Json = {"output": plain(output), "error": plain(error), "exitCode": exit_code}
-        return Success({**value, "executionTime": plain(took)[:TOOK_MAX]})
+        return Success(value)
     said = plain(error).strip()
     detail = plain(output)[-DETAIL_MAX:]
     if exit_code:
-        return Failure("ExitCode", bounded(said or f"the code ended with {exit_code}"), detail=detail)
-    return Failure("CodeFailed", bounded(said or "the client says that it failed"), detail=detail)
+        message = bounded(said or f"the code ended with {exit_code}")
+        return Failure("ExitCode", message, detail=detail, value=value)
+    message = bounded(said or "the client says that it failed")
+    return Failure("CodeFailed", message, detail=detail, value=value)
 
 
 def plain(text: str) -> str:

@@ -22,7 +22,7 @@ import msgspec
 
 from windlass.core import durations, fleet
 from windlass.core.errors import Invalid
-from windlass.core.needs import language_of, offers
+from windlass.core.needs import CODE_TIME, language_of, offers
 from windlass.core.task import Failure, Json
 from windlass.gateway import dialect
 from windlass.gateway.dialect import Jobs, Misspoken, Words
@@ -188,7 +188,7 @@ class JsonDialect:
     def _facts(self, said: Heartbeat) -> Greet:
         if said.capabilities:
             self._words = {language_of(word): word for word in said.capabilities}
-        capabilities, slots = tuple(offers(self._words)), said.load.max_concurrent
+        capabilities, slots = (*offers(self._words), CODE_TIME), said.load.max_concurrent
         return Greet(
             crew.LOWEST,
             crew.HIGHEST,
@@ -228,7 +228,7 @@ class JsonDialect:
             taskId=wanted.id,
             language=self._words.get(language_of(wanted.language), wanted.language),
             code=wanted.code,
-            resourceLimit={"timeout": dialect.seconds(timeout_s), "memory": dialect.MEMORY},
+            resourceLimit={"timeout": dialect.seconds(timeout_s), "memory": wanted.memory},
             **stdin,
         )
         return Words(client=(execute,))

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from windlass.core import document, durations, kinds, secret_refs
+from windlass.core import code_step, document, durations, kinds, secret_refs
 from windlass.core.assign.policy import STRATEGIES
 from windlass.core.definition import Retry, StepKind
 from windlass.core.task import Json
@@ -22,6 +22,7 @@ _NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
 _UNITS: Final = ("w", "d", "h", "m", "s", "ms")
 _DURATION: Final = f"^{_NUMBER}$|^{''.join(f'({_NUMBER}{unit})?' for unit in _UNITS)}$"
 _ID: Final = "^[A-Za-z0-9._:-]+$"
+_SIZE: Final = r"^\s*[0-9]{1,12}\s*([KkMmGgTt]?[Ii]?[Bb])?\s*$"
 
 DurationText = Annotated[str, Meta(pattern=_DURATION, min_length=1)]
 
@@ -86,6 +87,9 @@ def _workflow(step: Schema, duration: Schema, assign: Schema) -> Schema:
             "description": _about({"type": "string"}, "What it is for"),
             "steps": _about({"anyOf": [by_id, listed]}, "By their ids, or a list in which each has an `id`"),
             "deadline": _about(duration, "A run that takes longer fails"),
+            "queue_timeout": _about(
+                duration, "A step waits no longer for a worker: then the run is cancelled"
+            ),
             "max_parallel": _about(
                 _whole(1, document.PARALLEL_MAX), "At most so many steps of a run at once"
             ),
@@ -99,6 +103,8 @@ def _step(kind: StepKind, retry: Schema, duration: Schema, assign: Schema) -> Sc
     options = _WITH[kind]
     if kind == "wait":
         options = {**options, "properties": {**options["properties"], "for": duration}}
+    if kind == "code":
+        options = {**options, "properties": {**options["properties"], "limits": _limits(duration)}}
     fields: Schema = {
         "id": _about(_text(pattern=_ID, maxLength=document.STEP_ID_MAX), "Only where steps are a list"),
         "kind": {"const": kind},
@@ -114,7 +120,10 @@ def _step(kind: StepKind, retry: Schema, duration: Schema, assign: Schema) -> Sc
             {"anyOf": [{"enum": ["fail", "skip"]}, _object({"fallback": _text()}, required=["fallback"])]},
             "What becomes of the run: it fails, goes on without it, or another step takes its place",
         ),
-        "on_lost": _about({"enum": ["retry", "fail"]}, "When its worker went away in the middle of it"),
+        "on_lost": _about(
+            {"anyOf": [{"enum": ["retry", "fail"]}, _whole(0, document.LOSSES_MAX)]},
+            "When its worker went away in the middle of it; a number: so often it is tried again",
+        ),
         "assign": assign,
         "executor": _about(_text(), "One more thing that a worker has to offer"),
         "requiredCapabilities": _about(_texts(), "The same as `requires`"),
@@ -123,6 +132,26 @@ def _step(kind: StepKind, retry: Schema, duration: Schema, assign: Schema) -> Sc
     only_python: Schema = {"description": "Only steps of kind python tell that they are alive", "not": {}}
     fields["heartbeat_timeout"] = _about(duration, silence) if kind == "python" else only_python
     return _object(fields, required=["kind"] if kind == "noop" else ["kind", "with"])
+
+
+def _limits(duration: Schema) -> Schema:
+    size: Schema = {
+        "anyOf": [{"type": "string", "pattern": _SIZE}, {"type": "integer", "minimum": 0}],
+        "examples": ["256MB"],
+    }
+    fields: Schema = {
+        "timeout": _about(duration, "How long it may take; 30s, or the timeout of the step"),
+        "cpu": _about(duration, "Of processor time; as long as it may take, unless it is said"),
+        "cores": _about(_number(*code_step.CORES), "Processors that it may keep busy at once"),
+        "memory": _about(size, "All its processes together; 256MiB unless it is said"),
+        "processes": _about(_whole(*code_step.PROCESSES), "At the same time, threads included"),
+        "open_files": _about(_whole(*code_step.OPEN_FILES), "At the same time; 256 unless it is said"),
+        "disk": _about(size, "What it may write"),
+        "inodes": _about(_whole(*code_step.INODES), "Files and folders that it may make"),
+        "output": _about(size, "Of stdout and of stderr, each; 1MiB unless it is said"),
+        "network": _about({"type": "boolean"}, "Whether it may use the network"),
+    }
+    return _about(_object(fields), "What the program may use; a worker has bounds of its own")
 
 
 def _retry(duration: Schema) -> Schema:
@@ -184,6 +213,10 @@ def _whole(low: int, high: int) -> Schema:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
+def _number(low: float, high: float) -> Schema:
+    return {"type": "number", "minimum": low, "maximum": high}
+
+
 def _either(one: str, other: str) -> list[Schema]:
     return [{"required": [one]}, {"required": [other]}]
 
@@ -237,12 +270,39 @@ _WITH: Final[dict[StepKind, Schema]] = {
     "code": _object(
         {
             "language": _about(
-                _text(pattern=f"^{kinds.LANGUAGE}$", examples=["python", "golang"]),
+                _text(pattern=f"^{code_step.LANGUAGE}$", examples=["python", "golang"]),
                 "What a worker has to offer; go, py and js are short for golang, python and javascript",
             ),
+            "version": _about(
+                _text(pattern=f"^{code_step.VERSION}$", examples=["3.11"]), "How its version has to begin"
+            ),
             # The bound counts bytes, a schema characters: so many bytes may be fewer characters, never more.
-            "code": _about(_text(maxLength=kinds.CODE_BYTES_MAX), "The program"),
+            "code": _about(_text(maxLength=code_step.CODE_BYTES_MAX), "The program"),
             "stdin": _about({"type": "string"}, "What it reads"),
+            "files": {
+                "description": "What it finds in its folder: a text for each name, or its bytes in base64",
+                "type": "object",
+                "propertyNames": {
+                    "pattern": f"^{code_step.FILE_NAME}$",
+                    "maxLength": code_step.FILE_NAME_MAX,
+                },
+                "additionalProperties": {
+                    "anyOf": [
+                        {"type": "string"},
+                        _object({"base64": {"type": "string"}}, required=["base64"]),
+                    ]
+                },
+                "maxProperties": code_step.FILES_MAX,
+            },
+            "outputs": _about(_texts(), "Files that it leaves in its folder, for the output of the step"),
+            "limits": {},
+            "protections": {
+                "description": "What the sandbox has to hold: it is run nowhere else",
+                "anyOf": [
+                    {"enum": list(code_step.PROTECTIONS)},
+                    {"type": "array", "items": {"enum": list(code_step.PROTECTIONS)}},
+                ],
+            },
         },
         required=["language", "code"],
     ),

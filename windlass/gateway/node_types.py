@@ -54,8 +54,13 @@ KINDS: Final = [
         description="Run code on a worker that offers its language",
         with_={
             "language": _field("string", "golang, python, javascript, java, c and so on", required=True),
+            "version": _field("string", "How its version has to begin, e.g. 3.11"),
             "code": _field("string", "The program", required=True),
             "stdin": _field("string", "What it reads"),
+            "files": _field("object", "What it finds in its folder: a text for each name"),
+            "outputs": _field("array", "Names of files that it leaves for the output of the step"),
+            "limits": _field("object", "timeout, cpu, memory, processes, disk, output, network"),
+            "protections": _field("array", "What its sandbox must hold, e.g. memory_hard"),
         },
     ),
     StepKind(

@@ -11,7 +11,8 @@ from aiohttp import web
 from windlass.core.commands import CancelRun, PauseRun, ResumeRun
 from windlass.core.definition import Definition
 from windlass.core.errors import NotFound, Unavailable, Unknown
-from windlass.core.names import Key, run_key
+from windlass.core.names import Key, WorkflowId, run_key
+from windlass.engine.definitions import OWN, own
 from windlass.engine.node import Node
 from windlass.engine.router import Seen
 from windlass.gateway import answers, bodies, callers, guard, parameters, views
@@ -120,9 +121,16 @@ async def see(node: Node, run: Key, *, ended: bool = False) -> tuple[Seen, Defin
     """A run as it is now, and what it is a run of."""
     try:
         seen = await node.router.read(run, ended=ended)
+        if seen.row.version == OWN:
+            return seen, _nothing(seen.row) if seen.image is None else own(seen.image.started)
         return seen, await node.definitions.get(run.namespace, seen.row.workflow, seen.row.version)
     except Unknown:  # a read that got no answer in time has done nothing
         raise Unavailable(f"run {run.id} is busy; try again") from None
+
+
+def _nothing(row: RunRow) -> Definition:
+    """What a run that brought its document was one of, once only its row is left."""
+    return Definition(id=WorkflowId(row.workflow), steps=())
 
 
 async def find(node: Node, run: Key) -> RunRow:

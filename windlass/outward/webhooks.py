@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from typing import Final, Self
 
 import aiohttp
@@ -75,13 +76,30 @@ class WebhookPost:
             headers = signing.sign(self.unseal(hook), id=ident, at=at, body=body)
         except (Refused, ValueError) as error:
             return Answer(0, str(error))
+        return await self._send(hook.url, headers, body)
+
+    async def call(
+        self, url: str, ident: str, body: bytes, at: float, *, secret: str, headers: Mapping[str, str]
+    ) -> Answer:
+        why = self.why_not(url)
+        if why:
+            return Answer(0, why)  # without the address: what is told is logged, and it may hold a password
+        try:
+            proof = (
+                signing.sign(secret, id=ident, at=at, body=body)
+                if secret
+                else signing.unsigned(id=ident, at=at)
+            )
+        except ValueError as error:
+            return Answer(0, str(error))
+        return await self._send(url, {**headers, **proof}, body)
+
+    async def _send(self, url: str, headers: dict[str, str], body: bytes) -> Answer:
         headers |= {"Content-Type": "application/json", "User-Agent": f"Windlass/{__version__}"}
         try:
             async with (
                 asyncio.timeout(ANSWER_S),
-                self._open().post(
-                    URL(hook.url), data=body, headers=headers, allow_redirects=False
-                ) as response,
+                self._open().post(URL(url), data=body, headers=headers, allow_redirects=False) as response,
             ):
                 return _answer(response)
         except Forbidden as error:

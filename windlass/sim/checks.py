@@ -196,7 +196,7 @@ class Auditor:
         if isinstance(event, RunStarted):
             if key in self._runs:
                 raise Violation(f"{key.id} started twice")
-            self._runs[key] = Run(self._definitions[event.version])
+            self._runs[key] = Run(self._definition(event))
         run = self._runs[key]
         if run.ended is not None:
             raise Violation(f"{key.id} had ended and then {event!r} happened")
@@ -216,6 +216,9 @@ class Auditor:
             case _:
                 pass
         apply(run, event)
+
+    def _definition(self, event: RunStarted) -> Definition:
+        return self._definitions[event.version] if event.document is None else document.read(event.document)
 
     def _check_order(self, key: Key, run: Run, step: StepId) -> None:
         if (key, step) in self._ended_steps:

@@ -12,6 +12,7 @@ from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ReleaseS
 from windlass.core.errors import NotFound, Refused, Unavailable, Unknown
 from windlass.core.names import Key, WorkflowId, run_key, workflow_key
 from windlass.core.orders import Read
+from windlass.engine.definitions import OWN
 from windlass.engine.node import Node
 from windlass.journal import StoreError
 from windlass.journal.memory import MemoryStore
@@ -119,12 +120,14 @@ class Clients:
         stage = self._stage
         latest = await stage.disk.document(sharding.of("w", stage.shards), workflow_key("w"), None)
         assert latest is not None
+        own = any_document(self._chance, 0, stage.places) if self._chance.random() < 0.2 else None
         start = StartRun(
             workflow=WorkflowId("w"),
-            version=latest.version,
-            document_hash=latest.hash,
+            version=latest.version if own is None else OWN,
+            document_hash=latest.hash if own is None else document.digest(own),
             request_hash="same",
             context={"client": key.id},
+            document=own,
             at=stage.now(),
         )
         for _ in range(self._chance.choice([1, 1, 2])):  # the same request twice starts once

@@ -245,5 +245,5 @@ class Hands:
             self._world.poisoned(task)
             return Success(POISON)
         if self._world.faults.strikes("fails"):
-            return Failure("Bad", "by chance")
+            return Failure("Bad", "by chance", elsewhere=self._world.faults.chance.random() < 0.2)
         return Success(task.attempt)

@@ -31,10 +31,14 @@ def any_document(chance: random.Random, number: int, places: Sequence[str]) -> d
             step["timeout_total"] = "60s"
         elif chance.random() < 0.4:
             step["timeout"] = "10s"
+        if step["kind"] != "wait" and chance.random() < 0.2:
+            step["on_lost"] = chance.randint(0, 3)
         steps[f"s{i}"] = step
     written: dict[str, Json] = {"id": "w", "description": f"number {number}", "steps": steps}
     if chance.random() < 0.3:
         written["max_parallel"] = chance.randint(1, 2)
     if chance.random() < 0.1:
         written["deadline"] = "30s"
+    if chance.random() < 0.1:
+        written["queue_timeout"] = "20s"
     return written

@@ -105,7 +105,7 @@ class SimWorker:
             self._witness.poisoned(task)
             return Success(POISON)
         if self._faults.strikes("fails"):
-            return Failure("Bad", "by chance")
+            return Failure("Bad", "by chance", elsewhere=self._faults.chance.random() < 0.2)
         return Success(task.attempt, {task.step: task.attempt} if self._faults.chance.random() < 0.3 else {})
 
     def _send(self, task: Task, outcome: Outcome, started_at: float, *, keep: bool) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.core.commands import Command
 from windlass.core.effects import Dispatch, Recall, RecallAll, Watch, Withdraw
-from windlass.core.events import AnyEvent
+from windlass.core.events import AnyEvent, RunStarted
 from windlass.core.run_state import RunImage
 from windlass.core.task import Json, Outcome, Task
 from windlass.core.workflow import Workflow
@@ -46,13 +46,16 @@ def encode_event(event: AnyEvent) -> bytes:
 
 def write_event(event: AnyEvent, level: int) -> tuple[int, bytes]:
     """The event for readers of this level: its version there, and its body."""
+    if isinstance(event, RunStarted):
+        # One that brings no document along is told as ever.
+        return 1 if event.document is None else 2, _encoder.encode(event)
     return _write(name(event), event, level)
 
 
 def decode_event(kind: str, version: int, body: bytes) -> AnyEvent:
     if kind not in EVENTS:
         raise NewerFormat(f"nothing here knows what {kind} is; run the newer Windlass that wrote it")
-    if version == versions.current(kind):
+    if versions.is_alike(kind, version):
         return _event.decode(body)
     upgraded = versions.upgrade(kind, version, msgspec.json.decode(body, type=dict))
     event: AnyEvent = msgspec.convert(upgraded, AnyEvent)
@@ -81,9 +84,9 @@ def write_image(image: RunImage | Workflow, level: int) -> tuple[int, bytes]:
     """The state for readers of this level: its version there, and its body."""
     if isinstance(image, Workflow):
         return _write(versions.WORKFLOW_IMAGE, image, level)
-    # A run without a parked step is told as ever: a program that cannot read of those can go on with it.
+    # A run that has nothing new is told as ever: a program that cannot read of that can go on with it.
     parked = any(step.phase == "parked" for step in image.steps)
-    return 2 if parked else 1, _encoder.encode(image)
+    return 3 if image.started.document is not None else 2 if parked else 1, _encoder.encode(image)
 
 
 def decode_run(version: int, body: bytes) -> RunImage:

@@ -19,16 +19,16 @@ from windlass.core.task import Json
 Change = Callable[[dict[str, Json]], dict[str, Json]]
 
 # The newest level that this program reads: of events, of snapshots, and of what nodes say to each other.
-LEVEL: Final = 2  # 2: steps can be parked
+LEVEL: Final = 3  # 2: steps can be parked; 3: runs can bring their document along
 RUN_IMAGE: Final = "RunImage"
 WORKFLOW_IMAGE: Final = "Workflow"
 # The newest version, for what is not at version 1.
-CURRENT: Final[dict[str, int]] = {"StepParked": 2, "StepReleased": 2, RUN_IMAGE: 2}
+CURRENT: Final[dict[str, int]] = {"StepParked": 2, "StepReleased": 2, "RunStarted": 2, RUN_IMAGE: 3}
 # The first version, for types that came later: one that no older program reads, so that it does not take
 # a type it never heard of for damage.
 FIRST: Final[dict[str, int]] = {"StepParked": 2, "StepReleased": 2}
 # From this version on they differ in what they may say and not in how: they are read alike.
-ALIKE: Final[dict[str, int]] = {RUN_IMAGE: 1}
+ALIKE: Final[dict[str, int]] = {"RunStarted": 1, RUN_IMAGE: 1}
 # (type, version) → the level it came with, for versions above the first.
 SINCE: Final[dict[tuple[str, int], int]] = {}
 # (type, version) → the same at version + 1.

@@ -126,6 +126,14 @@ class Index:
         free = pool.free
         return bool(free.all) and (not wanted.excluded or free.without(wanted.excluded) > 0)
 
+    def is_able(self, wanted: Wanted, now: float) -> bool:
+        """Whether anybody who is there could have it, now or once a slot is free."""
+        members = self._pool(wanted, now).members
+        return any(
+            session not in wanted.excluded and not absent(one.worker, now, self.rules)
+            for session, one in members.items()
+        )
+
     def choose(self, wanted: Wanted, now: float) -> Choice | None:
         """The best. It is not marked as taken: who takes it says so (`active`, then `changed`).
 
