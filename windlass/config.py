@@ -20,6 +20,7 @@ from windlass.core.faults import quote
 from windlass.core.roles import Role
 from windlass.core.strategies import BUILT_IN
 from windlass.fleet_config import FleetConfig, fleet_faults
+from windlass.worker.code_config import CodeConfig
 
 JOURNAL: Final = "windlass.db"
 DATA: Final = Path(".windlass")
@@ -43,6 +44,7 @@ class LockConfig:
     address_rate: str = "2000/s"
     open_runs: int = 0  # at the same time, per namespace; 0: any number
     token_open_runs: int = 0  # the same per token
+    task_queue: int = 10_000  # code tasks that may wait for a worker, on each node
     namespace_tasks: int = 0  # steps of one namespace that run at the same time; 0: any number
     token_tasks: int = 0  # the same for the runs that one token has started
     audit_retention_s: float = 90 * 86_400.0
@@ -58,7 +60,7 @@ class LockConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Config(LockConfig, FleetConfig):
+class Config(LockConfig, FleetConfig, CodeConfig):
     """Of `windlass up`: an engine alone, on a file."""
 
     host: str = "127.0.0.1"
@@ -85,7 +87,7 @@ class Config(LockConfig, FleetConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConfig(LockConfig, FleetConfig):
+class NodeConfig(LockConfig, FleetConfig, CodeConfig):
     """Of `windlass node`: one of a cluster, on PostgreSQL. Raises Invalid, with every fault there is."""
 
     database: str = field(repr=False)  # postgresql://…; may hold a password: see `shown_database`
@@ -156,6 +158,7 @@ WHOLE: Final = {
     "rebalance_at_once": (1, 10_000),
     "open_runs": (0, 1_000_000_000),
     "token_open_runs": (0, 100_000),
+    "task_queue": (1, 10_000_000),
     "namespace_tasks": (0, 1_000_000),
     "token_tasks": (0, 1_000_000),
     "connections_per_address": (0, 1_000_000),

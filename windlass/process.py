@@ -15,9 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import uvloop
 
 from windlass.assignment import Functions
+from windlass.core import fleet
 from windlass.core.assign.policy import STRATEGIES
 from windlass.core.errors import WindlassError
 from windlass.core.log import Bounds
@@ -27,6 +29,7 @@ from windlass.fleet_config import FleetConfig
 from windlass.outward import Rule
 from windlass.vault import Keyring, keys
 from windlass.worker.builtin import builtin_worker
+from windlass.worker.code_tools import CodeTools
 from windlass.worker.session import LocalWorker
 
 log = logging.getLogger("windlass.serve")
@@ -64,8 +67,9 @@ async def employed(
     environ: Mapping[str, str],
     log_bounds: Bounds,
     http_rule: Rule,
+    code: CodeTools | None = None,
 ) -> AsyncIterator[LocalWorker]:
-    """The built-in worker, at work for this node."""
+    """The built-in worker, at work for this node. It offers code once it has found what it can run."""
     # Another one each time: what the last one held when its process died is known to be lost.
     session = SessionId(secrets.token_hex(8))
     async with builtin_worker(
@@ -84,13 +88,43 @@ async def employed(
         resolve=node.secrets.open,
         clock=node.clock.now,
         http_rule=http_rule,
+        code=code,
     ) as worker:
         node.employ(worker)
+        looking = asyncio.create_task(_offer_code(node, worker, code, data), name="languages")
         try:
             yield worker
         finally:
+            looking.cancel()
+            await asyncio.wait([looking])
             # Before the worker closes: it must be offered nothing any more.
             node.dismiss(worker.session, "the engine was stopped")
+
+
+async def _offer_code(node: Node, worker: LocalWorker, code: CodeTools | None, data: Path) -> None:
+    """Looking may take a second or two: nobody who starts an engine has to wait for that."""
+    if code is None:
+        return
+    await node.ready.wait()
+    try:
+        await code.look(data=data)
+    except Exception:
+        log.exception("looking for languages failed: no code is run here")
+        return
+    if code.capabilities:
+        worker.capabilities |= code.capabilities
+        _offer(node, worker)
+
+
+def _offer(node: Node, worker: LocalWorker) -> None:
+    """It can do more than when it came: here, and for the nodes that hear of it."""
+    seen = node.dispatcher.index.get(worker.session)
+    if seen is not None:
+        offered = tuple(sorted(worker.capabilities))
+        seen.facts = msgspec.structs.replace(seen.facts, capabilities=offered)
+        fleet.register(seen, offered, seen.heard_at)
+        node.dispatcher.index.put(seen)
+        node.dispatcher.match()
 
 
 def keyring_of(file: Path | None, environ: Mapping[str, str], *, own: Path | None = None) -> Keyring:

@@ -52,6 +52,7 @@ from windlass.process import (
     url_of,
 )
 from windlass.vault import keys
+from windlass.worker.code_tools import tools_of
 from windlass.worker.orphans import adopt_orphans
 from windlass.worker.session import LocalWorker
 
@@ -197,6 +198,7 @@ def _worker(
         environ=environ,
         log_bounds=_log_bounds(config),
         http_rule=reach.for_steps(config),
+        code=tools_of(config, environ),
     )
 
 

@@ -75,6 +75,7 @@ from windlass.process import (
 from windlass.registry.postgres import PostgresRegistry
 from windlass.strategy import load_strategy
 from windlass.wire import versions
+from windlass.worker.code_tools import tools_of
 from windlass.worker.orphans import adopt_orphans
 from windlass.worker.session import LocalWorker
 
@@ -443,6 +444,7 @@ async def _worker(
         environ=environ,
         log_bounds=_log_bounds(config),
         http_rule=reach.for_steps(config),
+        code=tools_of(config, environ),
     ) as worker:
         yield worker
 

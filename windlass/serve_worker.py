@@ -45,6 +45,7 @@ from windlass.process import (
 from windlass.wire import crew
 from windlass.wire.crew import Greet
 from windlass.worker.builtin import builtin_worker
+from windlass.worker.code_tools import CodeTools, tools_of
 from windlass.worker.config import WorkerConfig
 from windlass.worker.crewman import Crewman
 from windlass.worker.dialing import Caller
@@ -91,6 +92,7 @@ async def _serve(config: WorkerConfig, environ: Mapping[str, str], welcome: Welc
     adopt_orphans()
     stop, stuck, environ = asyncio.Event(), list[Task](), dict(environ)
     folders = folders_of(config.app)
+    tools = tools_of(config, environ)
     tls = ClientTls(_whole(config.tls_ca), _whole(config.tls_cert), _whole(config.tls_key))
 
     def on_stuck(task: Task) -> None:
@@ -105,10 +107,12 @@ async def _serve(config: WorkerConfig, environ: Mapping[str, str], welcome: Welc
             caller = Caller(token=_token(config), trust=lambda: tls.context)
             stack.push_async_callback(caller.close)
             _settle_in(home)
-            crewman = _crewman(config, home, caller, welcome)
+            if tools is not None:
+                await tools.look(data=home.folder)  # what it offers is in its greeting
+            crewman = _crewman(config, home, caller, welcome, tools)
             stack.enter_context(caught_streams())
             loop = stack.enter_context(UserLoop([str(folder) for folder in folders], on_stuck))
-            working = _working(config, home, crewman, folders, environ, loop)
+            working = _working(config, home, crewman, folders, environ, loop, tools)
             worker = await stack.enter_async_context(working)
             async with asyncio.TaskGroup() as group:
                 serving = group.create_task(crewman.serve(worker), name="crewman")
@@ -127,6 +131,7 @@ def _working(
     folders: Sequence[Path],
     environ: Mapping[str, str],
     loop: UserLoop,
+    code: CodeTools | None,
 ) -> contextlib.AbstractAsyncContextManager[LocalWorker]:
     """What runs the tasks: the same that is built into a node, and async steps beside it."""
     return builtin_worker(
@@ -145,6 +150,7 @@ def _working(
         memory_bytes=config.memory_bytes,
         recycle=config.recycle,
         user_loop=loop,
+        code=code,
     )
 
 
@@ -183,10 +189,13 @@ def _token(config: WorkerConfig) -> Callable[[], str]:
     return (lambda: config.token) if file is None else (lambda: file.read_text().strip())
 
 
-def _crewman(config: WorkerConfig, home: Home, caller: Caller, welcome: Welcome) -> Crewman:
+def _crewman(
+    config: WorkerConfig, home: Home, caller: Caller, welcome: Welcome, code: CodeTools | None
+) -> Crewman:
     began = time.monotonic()
     probe = Probe()
     welcomed: list[str] = []
+    offered = KINDS | set(config.capabilities) | (code.capabilities if code is not None else set())
 
     def on_welcome(node: str, address: str) -> None:
         if not welcomed:
@@ -202,7 +211,7 @@ def _crewman(config: WorkerConfig, home: Home, caller: Caller, welcome: Welcome)
             worker=home.name,
             session=secrets.token_hex(8),
             slots=config.slots,
-            capabilities=tuple(sorted(KINDS | set(config.capabilities))),
+            capabilities=tuple(sorted(offered)),
             namespaces=config.namespaces,
             labels=config.labels,
             host=socket.gethostname(),

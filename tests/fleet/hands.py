@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,13 +24,19 @@ class Hand:
     """One worker: a process at a time, and what it says."""
 
     def __init__(
-        self, name: str, folder: Path, addresses: Sequence[str], *options: str, token: str = ""
+        self,
+        name: str,
+        folder: Path,
+        addresses: Sequence[str],
+        *options: str,
+        token: str = "",
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.folder = folder
         self.addresses = list(addresses)
         self.options = list(options)
-        self.token = token
+        self.env = {**(env or {}), **({"WINDLASS_TOKEN": token} if token else {})}
         self.lives = 0
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +78,7 @@ class Hand:
                 stdout=out,
                 stderr=err,
                 cwd=self.folder,
-                env=environment({"WINDLASS_TOKEN": self.token} if self.token else {}),
+                env=environment(self.env),
             )
 
     def welcome(self) -> str:

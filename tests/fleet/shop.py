@@ -24,7 +24,7 @@ from windlass.core.vocabulary import ENDED
 from windlass.direct import Where, create_token
 from windlass.sdk.client import Client
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 HELD = """
 
 def hold(ctx, file, until):

@@ -15,6 +15,7 @@ from windlass.core.log import Bounds, Line, Printed
 from windlass.core.names import Attempt, RunId, SessionId, StepId, WorkerId, WorkflowId
 from windlass.core.task import Failure, Outcome, Success, Task
 from windlass.worker.builtin import builtin_worker
+from windlass.worker.sandbox.nursery_link import NURSERY
 from windlass.worker.secrets import Resolve, no_secrets
 from windlass.worker.session import LocalWorker
 
@@ -169,8 +170,10 @@ def children_of(parent: int) -> list[int]:
 def minders() -> list[int]:
     """What the worker in this process started, zombies too: each in a session of its own.
 
-    Helpers that Python itself keeps for others, such as a resource tracker, share ours.
+    Helpers that Python itself keeps for others, such as a resource tracker, share ours; and what jobs of
+    another test in this process came from is ended first.
     """
+    NURSERY.close()
     me, session = os.getpid(), os.getsid(0)
     return [pid for pid in children_of(me) if _stat(pid)[3:4] not in ([], [str(session)])]
 

@@ -81,7 +81,13 @@ def a_worker(door: Door, folder: Path, *more: str, **variables: str) -> Iterator
     (folder / "app.py").write_text(STEPS)
     os.utime(folder / "app.py", (1, 1))
     words = [sys.executable, "-m", "windlass", "worker", "--connect", door.url, "--app", "app.py", *more]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "WINDLASS_NAME": "w1", **variables}
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "WINDLASS_NAME": "w1",
+        "WINDLASS_NO_CODE": "true",
+        **variables,
+    }
     with (folder / "log").open("a") as log:
         worker = subprocess.Popen(words, cwd=folder, env=environ, stdout=log, stderr=log, text=True)
     try:

@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ from windlass.gateway import port as ports
 from windlass.sdk.client import Client, NotReachable
 from windlass.worker.orphans import adopt_orphans
 from windlass.worker.processes import Processes
+from windlass.worker.sandbox import ON_REQUEST, Tried, probe
 
 State = Literal["ok", "warn", "fail"]
 
@@ -266,6 +267,31 @@ async def _call(folder: Path, environ: Mapping[str, str]) -> tuple[str, bytes]:
         await processes.close()
 
 
+def _sandbox(_place: Place) -> Said:
+    """Where programs of steps of kind code would run: every tier, whether it works, and if not, why."""
+    return sandboxes_said(asyncio.run(_tiers()))
+
+
+async def _tiers() -> list[Tried]:
+    return [*await probe(), *await probe(ON_REQUEST)]
+
+
+def sandboxes_said(tried: Sequence[Tried]) -> Said:
+    """The best first; that which has to be asked for, last."""
+    works = [one for one in tried if one.works and one.name != ON_REQUEST]
+    each = "; ".join(
+        f"{_asked(one.name)} {'works' if one.works else f'does not: {one.reason}'}" for one in tried
+    )
+    if not works:
+        return "warn", f"none works here of itself, so steps of kind code do not run. {each}"
+    held = [name for name, holds in msgspec.structs.asdict(works[0].protections).items() if not holds]
+    return "ok", works[0].name + (f", which does not bound {', '.join(held)}. " if held else ". ") + each
+
+
+def _asked(name: str) -> str:
+    return f"{name} (with --sandbox {name})" if name == ON_REQUEST else name
+
+
 CHECKS: Final[dict[str, Callable[[Place], Said]]] = {
     "python": _python,
     "data folder": _folder,
@@ -277,6 +303,7 @@ CHECKS: Final[dict[str, Callable[[Place], Said]]] = {
     "clock": _clock,
     "processes": _processes,
     "steps": _step,
+    "sandbox": _sandbox,
 }
 
 

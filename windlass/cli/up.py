@@ -15,6 +15,7 @@ import click
 
 from windlass import direct, serve
 from windlass.cli import readers
+from windlass.cli.code_settings import CODE_SETTINGS
 from windlass.cli.ending import Exit
 from windlass.cli.engine_log import set_up_log
 from windlass.cli.fleet_settings import FLEET_SETTINGS, SEED_SETTINGS
@@ -190,6 +191,7 @@ def _is_module(name: str) -> bool:
 )
 @click.option("--log", type=click.Choice(get_args(LogFormat)), default=USUAL.log, envvar="WINDLASS_LOG")
 @click.option("-v", "--verbose", count=True, envvar="WINDLASS_VERBOSE", help="Log more; -vv logs everything.")
+@options_of(CODE_SETTINGS)
 @options_of(FLEET_SETTINGS, _usual)
 @options_of(LOCK_SETTINGS)
 @sharing()
@@ -227,6 +229,7 @@ def up(
       windlass up --port 2551 --data /var/lib/windlass --app reports.py
     """
     of_fleet, of_locks = said(others, FLEET_SETTINGS), said(others, LOCK_SETTINGS)
+    of_code = said(others, CODE_SETTINGS)
     of_seed, places = said_elsewhere(SEED_SETTINGS, os.environ, of_fleet)
     config = Config(
         host=host,
@@ -249,6 +252,7 @@ def up(
         **of_fleet,
         **of_seed,
         **of_locks,
+        **of_code,
     )
     _refuse_nonsense(config, {setting_of(field): name for field, name in places.items()})
     set_up_log(config.log, config.verbose)

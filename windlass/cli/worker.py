@@ -68,6 +68,7 @@ def _options(function: Callable[P, R]) -> Callable[P, R]:
             f"--{setting.name}",
             *(["-v"] if verbose else []),
             metavar=setting.metavar,
+            is_flag=True if setting.metavar is None and not verbose else None,
             count=verbose,
             multiple=setting.repeated,
             help=setting.help + (f"  [default: {usual}]" if usual else ""),

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from windlass.cli import readers
+from windlass.cli.code_settings import CODE_SETTINGS
 from windlass.cli.setting import Setting
-from windlass.core import durations
+from windlass.core import durations, sizes
 from windlass.core.errors import Invalid
 from windlass.core.faults import Faults, code, found
 from windlass.worker.addresses import read_address
 from windlass.worker.config import WorkerConfig
-
-UNITS: Final = {
-    "": 1,
-    "B": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-}
-_SIZE: Final = re.compile(r"([0-9]{1,12})\s*([A-Za-z]{0,3})")
 
 
 def several(given: object) -> tuple[str, ...]:
@@ -46,14 +34,6 @@ def labels(given: object) -> dict[str, str]:
     if bad := [name for name, sign, _ in pairs if not (name and sign)]:
         raise ValueError(f"{bad[0]!r} is no label; write it as name=value")
     return {name: value for name, _, value in pairs}
-
-
-def size(given: object) -> int:
-    """512MB, 2GiB, or a number of bytes."""
-    written = _SIZE.fullmatch(str(given).strip()) if isinstance(given, str | int) else None
-    if isinstance(given, bool) or written is None or written[2].upper() not in UNITS:
-        raise ValueError(f"{found(given)} is no size; write e.g. 512MB or 2GiB")
-    return int(written[1]) * UNITS[written[2].upper()]
 
 
 def number(given: object) -> float:
@@ -151,7 +131,7 @@ SETTINGS: Final = (
     ),
     Setting(
         "memory",
-        size,
+        sizes.parse,
         "How much each process of a step may use, e.g. 512MB.  [default: no limit]",
         "SIZE",
         into=("memory_bytes",),
@@ -203,6 +183,7 @@ SETTINGS: Final = (
         repeated=True,
         into=("allow_network",),
     ),
+    *CODE_SETTINGS,
     Setting("log", readers.text, "text or json.", "FORMAT", into=("log",)),
     Setting("verbose", readers.level, "Log more; -vv logs everything.", into=("verbose",)),
 )

@@ -10,7 +10,10 @@ from pathlib import Path
 from windlass.core.log import Bounds
 from windlass.core.names import SessionId, WorkerId
 from windlass.outward import ANYWHERE, Rule
+from windlass.worker.code_tools import CodeTools
+from windlass.worker.executors import Executor
 from windlass.worker.executors.async_python import AsyncPython
+from windlass.worker.executors.code import Code
 from windlass.worker.executors.http import Http
 from windlass.worker.executors.noop import Noop
 from windlass.worker.executors.python import Python
@@ -49,6 +52,7 @@ async def builtin_worker(
     memory_bytes: int = 0,
     recycle: int = RECYCLE,
     user_loop: UserLoop | None = None,
+    code: CodeTools | None = None,
 ) -> AsyncIterator[LocalWorker]:
     """Runs inside; on leaving, every task is stopped and every process has ended.
 
@@ -57,6 +61,7 @@ async def builtin_worker(
     `http_rule` says which addresses http steps may call. `on_progress` hears how far tasks say that they are.
     `memory_bytes` is what each process of a step may use (0: any number); a Python child is replaced after
     `recycle` steps. Async functions of python steps run in `user_loop`; without one, in children, too.
+    With `code` it runs code steps; what of that it offers is said by `capabilities`.
     """
     log = Log(on_printed, log_bounds, clock)
     heartbeats = Heartbeats(on_progress)
@@ -70,18 +75,21 @@ async def builtin_worker(
     )
     python = Python(processes, log, heartbeats)
     http = Http(http_rule)
+    executors: dict[str, Executor] = {
+        "noop": Noop(),
+        "python": python if user_loop is None else AsyncPython(user_loop, log, heartbeats, python),
+        "shell": Shell(processes, log, cwd=data, env=shell_environment(environ)),
+        "http": http,
+    }
+    if code is not None:
+        executors["code"] = Code(code, log, data=data)
     try:
         async with LocalWorker(
             id=id,
             session=session,
             slots=slots,
             capabilities=capabilities,
-            executors={
-                "noop": Noop(),
-                "python": python if user_loop is None else AsyncPython(user_loop, log, heartbeats, python),
-                "shell": Shell(processes, log, cwd=data, env=shell_environment(environ)),
-                "http": http,
-            },
+            executors=executors,
             report=report,
             on_free=on_free,
             resolve=resolve,

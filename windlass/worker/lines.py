@@ -26,18 +26,19 @@ class Log:
     bounds: Bounds
     clock: Callable[[], float] = time.time
 
-    def of(self, task: Task, mask: Mask = NOTHING) -> Lines:
-        return Lines(task, self, mask)
+    def of(self, task: Task, mask: Mask = NOTHING, *, exact: bool = False) -> Lines:
+        """`exact`: also a carriage return before a line's end is part of the line."""
+        return Lines(task, self, mask, exact=exact)
 
 
 class Lines:
     """The lines of one task, masked; inside the context it runs. One that prints nothing says nothing."""
 
-    def __init__(self, task: Task, log: Log, mask: Mask) -> None:
+    def __init__(self, task: Task, log: Log, mask: Mask, *, exact: bool = False) -> None:
         self._task = task
         self._log = log
         self._left = log.bounds.lines
-        self._open = {stream: _Open(mask) for stream in STREAMS}
+        self._open = {stream: _Open(mask, "" if exact else "\r") for stream in STREAMS}
         self._silent = True  # so far
         self._closed = False
 
@@ -81,8 +82,9 @@ class Lines:
 class _Open:
     """The line of a stream whose end has not come yet."""
 
-    def __init__(self, mask: Mask) -> None:
+    def __init__(self, mask: Mask, before_end: str) -> None:
         self._mask = mask
+        self._before_end = before_end  # what is left out there
         self._begun = bytearray()  # with room for a secret that lies across the end of what is kept
         self._beyond = 0  # bytes of it that are not kept
 
@@ -121,7 +123,7 @@ class _Open:
         if self._mask or max(map(len, lines)) > LINE_BYTES_MAX:
             return [self._text(raw) for raw in lines]
         # All at once: what is no UTF-8 is replaced, and never takes a line's end with it.
-        return [text.removesuffix("\r") for text in _readable(b"\n".join(lines)).split("\n")]
+        return [text.removesuffix(self._before_end) for text in _readable(b"\n".join(lines)).split("\n")]
 
     def _text(self, raw: bytes, beyond: int = 0, *, torn: bool = False) -> str:
         """At most as much as is kept of a line, and how much was cut; `beyond` is not here any more."""
@@ -129,7 +131,7 @@ class _Open:
         room = min(LINE_BYTES_MAX, max(0, len(raw) - mask.reach)) if torn else LINE_BYTES_MAX
         cut = max(0, len(raw) - room) + beyond
         if not cut:
-            return mask.text(_readable(raw).removesuffix("\r"))
+            return mask.text(_readable(raw).removesuffix(self._before_end))
         # The cut may go through the middle of a sign.
         kept = _readable(raw[:room]).removesuffix("�")
         shown = mask.between(_readable(raw), 0, len(kept)) if mask else kept

@@ -98,6 +98,7 @@ class Mask:
                     message=self.text(outcome.message),
                     bases=tuple(map(self.text, outcome.bases)),
                     detail=self.text(outcome.detail),
+                    value=self.json(outcome.value),
                 )
 
 
