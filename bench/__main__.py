@@ -26,7 +26,9 @@ from bench import (
     memory,
     one_step,
     recovery,
+    sandbox,
     start_latency,
+    tasks,
 )
 from bench.apart import apart
 from bench.effort import FULL, QUICK, Effort
@@ -50,6 +52,8 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "memory": memory.measure,
     "recovery": recovery.measure,
     "lists": lists.measure,
+    "sandbox": sandbox.measure,
+    "tasks": tasks.measure,
 }
 
 

@@ -27,6 +27,7 @@ def locks_of(config: LockConfig, *, tls: bool = False) -> Locks:
         audit_retention_s=config.audit_retention_s,
         open_runs=config.open_runs,
         token_open_runs=config.token_open_runs,
+        task_queue=config.task_queue,
     )
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.cli.calls import Done, command
 from tests.cli.engines import serving
 from windlass.cli import checkup
-from windlass.cli.checkup import Place
+from windlass.cli.checkup import Place, sandboxes_said
 from windlass.sdk.client import new_run_id
+from windlass.worker.sandbox import Protections, Tried
 
 NOOP = b"id: noop\nsteps: {a: {kind: noop}}"
 
@@ -172,3 +174,22 @@ def test_the_disk_is_local_and_has_room(
     monkeypatch.setattr(checkup, "_filesystem", lambda _: kind)
     place = Place(tmp_path, "127.0.0.1", 0, "http://127.0.0.1:9", named=False, environ={})
     assert checkup.CHECKS["disk"](place)[0] == state
+
+
+def test_every_sandbox_is_said_with_why_it_does_not_work_and_what_the_best_lacks() -> None:
+    held = Protections(filesystem=True, network=True, processes=True, memory_watched=True, cpu=True)
+    tried = [
+        Tried("bubblewrap+cgroup", False, "no control group could be made"),
+        Tried("bubblewrap", True, "", replace(held, disk=True, inodes=True, seccomp=True, environment=True)),
+        Tried("landlock", True, "", held),
+        Tried("gvisor", False, "runsc is not installed"),
+    ]
+    state, said = sandboxes_said(tried)
+    assert state == "ok" and said == (
+        "bubblewrap, which does not bound memory_hard. "
+        "bubblewrap+cgroup does not: no control group could be made; bubblewrap works; "
+        "landlock works; gvisor (with --sandbox gvisor) does not: runsc is not installed"
+    )
+    only_on_request = [*(Tried(one.name, False, "forbidden") for one in tried[:3]), Tried("gvisor", True, "")]
+    state, said = sandboxes_said(only_on_request)
+    assert state == "warn" and "do not run" in said and said.endswith("gvisor (with --sandbox gvisor) works")

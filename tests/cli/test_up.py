@@ -72,6 +72,7 @@ def test_people_are_told_where_it_is_and_what_to_try(tmp_path: Path) -> None:
 
 
 @pytest.mark.accepts("S0.68")
+@pytest.mark.usefixtures("usual_ports")
 def test_one_command_with_a_port_starts_a_whole_engine(data: Path) -> None:
     with engine("--data", str(data), "--port", "2551", cwd=data.parent) as up:
         wait_until(lambda: "is ready at http://127.0.0.1:2551" in up.says or up.ended, 30)

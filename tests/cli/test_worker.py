@@ -79,6 +79,7 @@ def test_every_setting_can_be_an_option_a_variable_or_a_line_of_a_file(
 ) -> None:
     (tmp_path / "app.py").touch()
     (tmp_path / "token").write_text("t\n")
+    (tmp_path / "languages.toml").touch()
     for name in ("ca", "cert", "key"):
         (tmp_path / f"{name}.pem").touch()
     values = {
@@ -103,6 +104,10 @@ def test_every_setting_can_be_an_option_a_variable_or_a_line_of_a_file(
         "log-bytes": "500",
         "http-private": "deny",
         "allow-network": "10.0.0.0/8",
+        "no-code": "true",
+        "languages": "languages.toml",
+        "allow-unsandboxed": "true",
+        "sandbox": "gvisor",
         "log": "json",
     }
     assert values.keys() | {"token", "verbose"} == {setting.name for setting in worker_settings.SETTINGS}
@@ -128,9 +133,14 @@ def test_every_setting_can_be_an_option_a_variable_or_a_line_of_a_file(
         log_bytes=500,
         http_private="deny",
         allow_network=("10.0.0.0/8",),
+        no_code=True,
+        languages=Path("languages.toml"),
+        allow_unsandboxed=True,
+        sandbox="gvisor",
         log="json",
     )
-    options = [word for name, value in values.items() for word in (f"--{name}", value)]
+    said = {name: () if value == "true" else (value,) for name, value in values.items()}
+    options = [word for name, words in said.items() for word in (f"--{name}", *words)]
     variables = {f"WINDLASS_{name.upper().replace('-', '_')}": value for name, value in values.items()}
     lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
     (tmp_path / "worker.toml").write_text("\n".join(lines))

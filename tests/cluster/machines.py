@@ -41,7 +41,7 @@ from windlass.direct import Where, create_token
 from windlass.postgres import Place, connect, migrate
 from windlass.sdk.client import Client
 
-START_S = 30.0
+START_S = 60.0
 STOP_S = 45.0
 SHARDS = 12
 LAST_WORDS = 60  # lines of each node's log that a failed test shows
@@ -65,6 +65,7 @@ class Machine:
         self.lives = 0
         self.welcomed = False  # it has said that it is ready, in this life
         self.options = list(options)
+        self.env: dict[str, str] = {}
         self.door: Proxy | None = None  # for the others
         self.line: Proxy | None = None  # to the database
         self._process: subprocess.Popen[bytes] | None = None
@@ -127,7 +128,7 @@ class Machine:
                 stdout=out,
                 stderr=err,
                 cwd=self.cluster.app,
-                env=environment({"WINDLASS_DATABASE": self._database(), **variables}),
+                env=environment({"WINDLASS_DATABASE": self._database(), **self.env, **variables}),
             )
 
     def welcome(self) -> dict[str, Any]:
@@ -423,6 +424,7 @@ def a_cluster(
     database: str | None = None,
     options: Sequence[str] = (),
     quiet: bool = False,
+    env: dict[str, str] | None = None,
 ) -> Iterator[Cluster]:
     """Nodes with these names, ready and level, in a schema of their own that is audited."""
     place = Place(database or postgres.url(), f"cluster_{secrets.token_hex(4)}")
@@ -438,7 +440,9 @@ def a_cluster(
                 )
                 cluster.token = made["token"]
             for name in names:
-                cluster.add(name, *options, proxied=proxied).start()
+                machine = cluster.add(name, *options, proxied=proxied)
+                machine.env |= env or {}
+                machine.start()
             if names:
                 cluster.prepare()
             yield cluster

@@ -93,6 +93,7 @@ def cluster(folder: Path) -> Iterator[Started]:
         wait_until(lambda: not started.everybody(), STOP_S)
 
 
+@pytest.mark.usefixtures("usual_ports")
 def test_a_cluster_on_this_machine_survives_kill_9_of_a_node_and_goes_on_after_a_stop(folder: Path) -> None:
     with cluster(folder) as started:
         started.has_said("Ctrl-C stops all of it")

@@ -62,7 +62,7 @@ def node(
         process = subprocess.Popen(command, cwd=code, env=environ, stdout=log, stderr=log)
     client = Client(f"http://127.0.0.1:{port}")
     try:
-        wait_until(client.ready, within_s=30.0)
+        wait_until(client.ready, within_s=60.0)
         yield client, process
     except BaseException:
         sys.stderr.write((folder / f"{name}.log").read_text())

@@ -44,7 +44,8 @@ class Hands:
     capabilities = frozenset({"noop", "shell", "python", "http"})
     free = 1_000
 
-    def __init__(self, node: Node, work: Work) -> None:
+    def __init__(self, node: Node, work: Work, offers: frozenset[str] = frozenset()) -> None:
+        self.capabilities = self.capabilities | offers
         self._node = node
         self._work = work
         self._group: asyncio.TaskGroup | None = None
@@ -136,7 +137,7 @@ def check(routes: list[Route], method: str, path: str, answer: Answer) -> None:
         kind = route.answers[answer.status]
     else:
         assert answer.status in (*ERRORS, *route.errors), where
-        kind = shapes.Problem
+        kind = route.problem or shapes.Problem
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if answer.json is None:
         assert {Text, Html, EventStream}.intersection(kinds), where
@@ -169,6 +170,7 @@ async def house(
     post: Post | None = None,
     keyring: Keyring | None = None,
     registry: Registry | None = None,
+    offers: frozenset[str] = frozenset(),
 ) -> AsyncIterator[House]:
     """Ready to be asked; everything is closed at the end."""
     settings = settings or NodeSettings(shards=4)
@@ -181,7 +183,7 @@ async def house(
         keyring=keyring,
         registry=registry,
     )
-    hands = Hands(node, work)
+    hands = Hands(node, work, offers)
     serving = [asyncio.create_task(node.serve()), asyncio.create_task(hands.serve())]
     app = make_app(node, locks=locks)
     runner, port = await serve_http(app, "127.0.0.1", 0)

@@ -105,7 +105,8 @@ def test_a_worker_is_told_with_all_that_it_offers_and_how_it_does() -> None:
             }  # fmt: skip
             assert {name: item[name] for name in expected} == expected
             assert item["lastHeartbeat"] <= answer["asOf"]
-            assert await one(home, "m1") == item | {"lastHeartbeat": (await one(home, "m1"))["lastHeartbeat"]}
+            alone = await one(home, "m1")
+            assert alone == item | {"lastHeartbeat": alone["lastHeartbeat"]}
 
     play(scene)
 

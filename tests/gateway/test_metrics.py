@@ -15,6 +15,8 @@ KNOWN = {  # from before us
     "workflow_failover",
     "workflow_rebalance",
     "engine_load",
+    "code_execution",
+    "code_execution_duration_seconds",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.gateway.house import ONE_STEP, Answer, House, house
 from tests.waiting import until
-from windlass.gateway import executions
+from windlass.gateway import waits
 from windlass.journal import Group
 from windlass.journal.memory import MemoryStore
 
@@ -129,7 +129,7 @@ def test_health_and_metrics_say_how_the_process_is_doing() -> None:
 def test_one_wait_too_many_starts_nothing_and_is_told_when_to_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(executions, "WAITS_MAX", 1)
+    monkeypatch.setattr(waits, "WAITS_MAX", 1)
 
     async def play() -> None:
         async with house() as home:

@@ -14,9 +14,10 @@ from schemathesis import Case, GenerationMode, HookContext
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
-from tests.gateway.house import ONE_STEP, House, house
+from tests.gateway.house import ONE_STEP, House, finish, house
 from windlass.alone import lone_node
-from windlass.core.task import Json
+from windlass.core.needs import CODE_LIMITS, CODE_TIME, offers
+from windlass.core.task import Json, Outcome, Success, Task
 from windlass.engine.node import NodeSettings
 from windlass.gateway import openapi
 from windlass.gateway.http import make_app
@@ -33,9 +34,17 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.unsupported_method,
 ]
+PROGRAM = {"language": "python", "code": "print(42)"}
+OFFERS = frozenset({*offers(["python"]), CODE_LIMITS, CODE_TIME})
 SLOW = {"id": "slow", "steps": {"only": {"kind": "shell", "with": {"command": "sleep 1d"}}}}
 # What every second request is about, unless it would be spoiled for the others. Streams end with their run.
-KNOWN = {"workflow": "one", "run": "done", "execution": "done", "shard": 1}
+KNOWN = {
+    "workflow": "one",
+    "run": "done",
+    "execution": "done",
+    "shard": 1,
+    "task": "task_a4c3ed04a95a3da14a9d235c",
+}
 OTHERS = {
     "updateWorkflow": {"workflow": "changing"},
     "deleteWorkflow": {"workflow": "doomed"},
@@ -45,6 +54,19 @@ OTHERS = {
     "pauseRun": {"run": "ordered"},
     "resumeRun": {"run": "ordered"},
 }
+
+
+# What nobody offers is answered with 503, as it should be.
+RUNNABLE = {"language": "python", "version": None, "protections": None, "resourceLimit": None}
+CODE: dict[str, Json] = {
+    "submitTask": RUNNABLE,
+    "submitTaskAlias": RUNNABLE,
+    "executeCode": {"language": "python"},
+}
+
+
+def work(task: Task) -> Outcome | None:
+    return Success({"stdout": "42"}) if task.kind == "code" else finish(task)
 
 
 def description() -> dict[str, Json]:
@@ -86,8 +108,11 @@ def map_query(_context: HookContext, value: dict[str, Any] | None) -> dict[str, 
 
 @schema.hook
 def map_body(context: HookContext, value: Any) -> Any:
-    """The runs of a batch are of a workflow that exists."""
-    if name_of(context) != "startRuns" or not isinstance(value, dict):
+    """The runs of a batch are of a workflow that exists, and programs in a language that somebody runs."""
+    name = name_of(context)
+    if name in CODE and isinstance(value, dict):
+        return {**value, **CODE[name]} if "language" in value else value
+    if name != "startRuns" or not isinstance(value, dict):
         return value
     runs = value.get("runs")
     if not isinstance(runs, list):
@@ -100,6 +125,7 @@ async def furnish(home: House) -> None:
         await home.save({**ONE_STEP, "id": name})
     await home.save(SLOW)
     await home.execute("one", {"runId": "done", "labels": {"team": "blue"}})
+    await home.ask("POST", "/api/v1/tasks?wait=10s", PROGRAM, headers={"Idempotency-Key": "done"})
     for run in ("going", "ordered"):
         await home.execute("slow", {"runId": run}, wait=None)
 
@@ -114,7 +140,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     async def live() -> None:
         store = await SqliteStore.open(journal)
         try:
-            async with house(store=store) as home:
+            async with house(work, store=store, offers=OFFERS) as home:
                 await furnish(home)
                 ports.append(home.port)
                 stop = asyncio.Event()

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "worker": ("windlass.cli.worker:worker", "Start a worker: it connects to a node, and runs tasks."),
     "apply": ("windlass.cli.apply:apply", "Save workflows: create them, or make their next version."),
     "run": ("windlass.cli.run:run", "Run a workflow, and watch it to its end."),
+    "exec": ("windlass.cli.exec:exec_", "Run a program in a sandbox, as if it ran here."),
     "workflows": ("windlass.cli.workflows:workflows", "List the workflows."),
     "delete": ("windlass.cli.delete:delete", "Delete workflows; their runs go on and stay readable."),
     "validate": ("windlass.cli.validate:validate", "Check documents, and name every mistake with its place."),
@@ -100,6 +101,7 @@ EPILOG: Final = f"""\b
 Examples:
   windlass up --examples               start here, with something to play with
   windlass run report.yaml -i day=5    save the document, run it, watch it
+  windlass exec sum.py                 run a program in a sandbox
   windlass runs --status failed        what went wrong lately
   windlass runs --json | jq .          everything as JSON
 

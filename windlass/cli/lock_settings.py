@@ -33,6 +33,7 @@ LOCK_SETTINGS: Final = (
     Setting("address-rate", readers.text, "The same for each address.", "RATE"),
     Setting("open-runs", readers.whole, "How many runs of a namespace may be open; 0: any number.", "N"),
     Setting("token-open-runs", readers.whole, "The same for the runs that one token has started.", "N"),
+    Setting("task-queue", readers.whole, "How many code tasks may wait for a worker, on each node.", "N"),
     Setting(
         "namespace-tasks",
         readers.whole,

@@ -84,5 +84,6 @@ def _show(line: dict[str, Json], width: int, times: bool) -> None:
         words.append(click.style(f"{at:%H:%M:%S.%f}"[:-3], dim=True))
     if width:
         words.append(click.style(f"{clean(str(line['step'])):<{width}} │", dim=True))
-    words.append(click.style(clean(str(line["text"])), fg=COLOURS.get(str(line["stream"]))))
+    text = str(line["text"]).removesuffix("\r")
+    words.append(click.style(clean(text), fg=COLOURS.get(str(line["stream"]))))
     click.echo(" ".join(words))

@@ -1,4 +1,4 @@
-"""Values on the command line: k=v pairs and lengths of time."""
+"""Values on the command line: k=v pairs, lengths of time, sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from windlass.core import durations
+from windlass.core import durations, sizes
 from windlass.core.task import Json
 
 
@@ -27,6 +27,21 @@ def seconds(_ctx: click.Context, _parameter: click.Parameter, given: str | None)
         return None if given is None else durations.parse(given)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def duration(_ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    """20s, 5m …, as it was written."""
+    seconds(_ctx, _parameter, given)
+    return given
+
+
+def size(_ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    """256MB, 2GiB …, as it was written."""
+    try:
+        _ = None if given is None else sizes.parse(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return given
 
 
 def text_pair(_ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:

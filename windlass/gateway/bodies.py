@@ -10,7 +10,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from windlass.core import code_request as code_requests
 from windlass.core import plain
+from windlass.core.code_request import CodeRequest
 from windlass.core.document import PRIORITY_MAX
 from windlass.core.errors import Fault, Invalid
 from windlass.core.faults import Faults, found
@@ -114,6 +116,22 @@ def shaped(body: bytes, kind: Kind, shape: type[T]) -> T:
         words, _, place = str(error).partition(" - at `$")
         pointer = place.rstrip("`").replace("[", "/").replace("]", "").replace(".", "/")
         raise Invalid("the request has a fault", [Fault(pointer, words)]) from None
+
+
+def code_request(body: bytes, kind: Kind) -> CodeRequest:
+    """A program that somebody sends. Raises Invalid with every fault, or a Problem: 400, not even JSON."""
+    try:
+        parsed = None if kind == "json" else text.parse(body, kind="yaml")
+        document = msgspec.json.decode(body) if parsed is None else parsed.document
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        parsed = _explain(body, error)
+        document = parsed.document
+    faults = Faults()
+    plain.check(document, faults)
+    given = code_requests.read(document, faults)
+    if faults.count:
+        _refuse(faults, parsed or _json(body))
+    return given
 
 
 def request_hash(document_hash: str, asked: Asked) -> str:

@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from windlass.core import document
+from windlass.core.code_request import RESERVED
+from windlass.core.errors import Fault, Invalid
 from windlass.core.names import WorkflowId
 from windlass.core.task import Json
 from windlass.gateway import guard, written
@@ -43,4 +45,7 @@ def _read(body: bytes, kind: Kind, workflow: str | None) -> Given:
             "Workflow ID mismatch",
             f"the document has the id {definition.id!r} and the path {workflow!r}; leave `id` out of it",
         )
+    if definition.id.startswith(RESERVED):
+        words = f"ids that begin with {RESERVED} are of Windlass itself; call it otherwise"
+        raise Invalid("the workflow has 1 fault", [Fault("/id", words)])
     return Given(definition.id, given, document.digest(given), len(definition.steps))

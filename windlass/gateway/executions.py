@@ -13,17 +13,15 @@ from aiohttp import web
 
 from windlass.core.commands import StartRun
 from windlass.core.errors import Unknown, WindlassError
-from windlass.core.events import RunEnded
 from windlass.core.names import Key, RunId, run_key, workflow_key
 from windlass.core.vocabulary import ENDED
-from windlass.engine.followers import GAP, Follower
 from windlass.engine.node import Node
 from windlass.gateway import answers, bodies, callers, guard, parameters, runs, starts, views
 from windlass.gateway.bodies import Asked
-from windlass.gateway.crowd import WAITS_MAX, Crowd
 from windlass.gateway.quota import Quota
 from windlass.gateway.shapes import StartedEs
 from windlass.gateway.views import View
+from windlass.gateway.waits import Waits
 from windlass.journal import StoreError
 
 log = logging.getLogger(__name__)
@@ -36,10 +34,8 @@ STARTED_ES: Final = "Workflow execution started with Event Sourcing"
 class Executions:
     node: Node
     quota: Quota
+    waits: Waits
     chance: random.Random = field(default_factory=random.SystemRandom)
-    _crowd: Crowd = field(default_factory=lambda: Crowd("waits", WAITS_MAX))
-    _waiting: set[Follower] = field(default_factory=set)
-    _closed: bool = False
 
     async def execute(self, request: web.Request) -> web.Response:
         wait_s = parameters.wait_s(request.query) if request.query_string else None
@@ -47,7 +43,7 @@ class Executions:
         if wait_s is None:
             view, _ = await self._start(run, command)
         else:
-            with self._crowd.enter():
+            with self.waits.crowd.enter():
                 view = await self._start_and_wait(run, command, wait_s)
         return answers.json(view)
 
@@ -64,12 +60,6 @@ class Executions:
                 note=f"Follow it at /api/history/{command.workflow}/execution/{run.id}",
             )
         )
-
-    def close(self) -> None:
-        """Nobody waits any longer: each is told what is known."""
-        self._closed = True
-        for follower in self._waiting:
-            follower.hear(GAP)
 
     async def _started(self, request: web.Request) -> tuple[Key, StartRun]:
         """What was asked for: the run, and how to start it."""
@@ -106,34 +96,8 @@ class Executions:
         deadline = asyncio.get_running_loop().time() + wait_s
         with self.node.followers.follow(run) as follower:
             view, status = await self._start(run, command)
-            self._waiting.add(follower)
-            try:
-                ended = status in ENDED or await self._wait(follower, deadline)
-            finally:
-                self._waiting.discard(follower)
+            ended = status in ENDED or await self.waits.ended(follower, deadline)
         return {**view, **await self._outcome(run, ended=ended)}
-
-    async def _wait(self, follower: Follower, deadline: float) -> bool:
-        """Returns when the run has ended, or else, with False, when the time is over or the door closes."""
-        try:
-            async with asyncio.timeout_at(deadline):
-                while not self._closed:
-                    news = await follower.news.get()
-                    if news is GAP:
-                        if await self._has_ended(follower.key):
-                            return True
-                    elif isinstance(news, tuple) and isinstance(news[1], RunEnded):
-                        return True
-        except TimeoutError:
-            pass
-        return False
-
-    async def _has_ended(self, key: Key) -> bool:
-        try:
-            row = await self.node.store.run(self.node.shard_of(key.id), key)
-        except StoreError:
-            return False
-        return row is not None and row.status in ENDED
 
     async def _outcome(self, run: Key, *, ended: bool) -> View:
         try:

@@ -30,8 +30,10 @@ from windlass.gateway import (
     openapi,
     port,
     process_routes,
+    refusals,
     run_routes,
     secret_routes,
+    task_routes,
     webhook_routes,
     worker_door,
     workflow_routes,
@@ -50,6 +52,7 @@ from windlass.gateway.explain import Explain
 from windlass.gateway.fleet import Fleet
 from windlass.gateway.jwt import JwtCheck
 from windlass.gateway.legacy import Legacy
+from windlass.gateway.legacy_execute import LegacyExecute
 from windlass.gateway.lock import Lock, Locks
 from windlass.gateway.logs import Logs
 from windlass.gateway.placement import Placements
@@ -62,8 +65,11 @@ from windlass.gateway.runs import Runs
 from windlass.gateway.secrets import Secrets
 from windlass.gateway.stream import Streams
 from windlass.gateway.stuck import Stuck
+from windlass.gateway.task_starts import TaskStarts
+from windlass.gateway.tasks import Tasks
 from windlass.gateway.tls import ServerTls
 from windlass.gateway.tokens import Tokens
+from windlass.gateway.waits import Waits
 from windlass.gateway.webhooks import Webhooks
 from windlass.gateway.worker_door import WorkerDoor
 from windlass.gateway.workflows import Workflows
@@ -112,17 +118,21 @@ class Gateway:
         self._speaking: set[web.RequestHandler] = set()  # connections in use, those of other nodes included
         self.probes = Probes(node)
         quota = Quota(node, clock, per_namespace=locks.open_runs, per_token=locks.token_open_runs)
-        self.executions = Executions(node, quota)
+        self.waits = Waits(node)
+        self.executions = Executions(node, quota, self.waits)
         self.streams = Streams(node)
         self.logs = Logs(node, crowd=self.streams.crowd)  # a stream is a stream
         self.workers = WorkerDoor(node.fleet.crew)
         self.dialects = Dialects(node.fleet.crew.take, node.clock.now)
         self.reference = Reference()
         workflows, stuck = Workflows(node), Stuck(node)
+        starts = TaskStarts(node, quota, locks.task_queue)
+        tasks = Tasks(node, starts, self.waits, self.logs)
         of_runs = RunHandlers(Runs(node), Batches(node, quota), self.streams, self.logs, Explain(node), stuck)
         self.routes = [
             *workflow_routes.table(workflows, self.executions, self.logs, stuck),
             *run_routes.table(of_runs),
+            *task_routes.table(tasks, LegacyExecute(node, starts, self.waits)),
             *history_routes.table(Legacy(node)),
             *process_routes.table(self.probes, self.reference, self.root),
             *cluster_routes.table(Cluster(node)),
@@ -148,7 +158,7 @@ class Gateway:
     async def close(self, _app: web.Application) -> None:
         """Those who wait for a run hear what is known, so that no request is cut off."""
         self.probes.stopping = True
-        self.executions.close()
+        self.waits.close()
         self.streams.close()
         self.logs.close()
         await self.workers.close()
@@ -194,7 +204,7 @@ class Gateway:
             else:
                 answer = await handler(request)
         except Exception as error:
-            answer = answers.refusal(error, request_id, **_subject(request))
+            answer = refusals.refusal(request.path, error, request_id, **_subject(request))
         finally:
             self.busy -= 1
         answer.headers["X-Request-Id"] = request_id

@@ -49,6 +49,7 @@ class Locks:
     audit_retention_s: float = 90 * 86400.0
     open_runs: int = 0  # per namespace; 0: any number
     token_open_runs: int = 0  # per token
+    task_queue: int = 10_000  # code tasks that wait for a worker, per node; beyond that none is taken
 
 
 @dataclass(slots=True)

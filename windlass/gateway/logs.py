@@ -53,7 +53,7 @@ class Logs:
             lines = await store.last_logs(shard, key, limit=tail, step=step)
             after = max(after, lines[0].n - 1) if lines else after
         if _follows(request):
-            return await self._stream(request, key, after, step)
+            return await self.stream(request, key, after, step)
         if not tail:
             found = await store.logs(shard, key, after=after, limit=limit + 1, step=step)
             lines, more = found[:limit], len(found) > limit
@@ -73,8 +73,8 @@ class Logs:
         for ear in self._open:
             ear.close()
 
-    async def _stream(
-        self, request: web.Request, key: Key, after: int, step: str | None
+    async def stream(
+        self, request: web.Request, key: Key, after: int, step: str | None, words: Words | None = None
     ) -> web.StreamResponse:
         with self.crowd.enter(), Ear(self.node.log_followers, key) as ear:
             answer = web.StreamResponse(headers={**HEADERS, "X-Request-Id": answers.REQUEST_ID.get()})
@@ -82,7 +82,7 @@ class Logs:
             self.node.followers.add(ear)  # it hears of the run's end, too
             self._open.add(ear)
             try:
-                await _Teller(self.node, answer, ear, after, step).tell()
+                await _Teller(self.node, answer, ear, after, step, words or Words()).tell()
             except (OSError, WindlassError, StoreError) as error:
                 # The headers are gone, so no error can be answered: the client comes again and goes on.
                 log.debug("a log was broken off", extra={"run": key.id}, exc_info=error)
@@ -94,6 +94,16 @@ class Logs:
         return answer
 
 
+class Words:
+    """How lines, and the end, are told."""
+
+    def line(self, line: LogLine) -> bytes:
+        return frame("line", views.line(line), line.n)
+
+    async def end(self, key: Key, status: str) -> bytes:
+        return frame("end", {"runId": key.id, "status": status})
+
+
 @dataclass(slots=True)
 class _Teller:
     """Sends one client the lines of one run."""
@@ -103,6 +113,7 @@ class _Teller:
     ear: Ear
     after: int  # the number of the last line that was sent
     step: str | None
+    words: Words
 
     async def tell(self) -> None:
         clock, over_at = asyncio.get_running_loop().time, 0.0
@@ -115,14 +126,14 @@ class _Teller:
             last = over and (await self.node.is_quiet(self.ear.key) or clock() - over_at >= LAST_LINES_S)
             await self._send_lines()
             if last:
-                return await self._write(frame("end", {"runId": self.ear.key.id, "status": status}))
+                return await self._write(await self.words.end(self.ear.key, status))
             if not await self._news(LAST_LINES_S if over else HEARTBEAT_S):
                 await self._write(b": still here\n\n")
 
     async def _send_lines(self) -> None:
         key, shard, store = self.ear.key, self.node.shard_of(self.ear.key.id), self.node.store
         while lines := await store.logs(shard, key, after=self.after, limit=AT_ONCE, step=self.step):
-            await self._write(b"".join(frame("line", views.line(line), line.n) for line in lines))
+            await self._write(b"".join(map(self.words.line, lines)))
             self.after = lines[-1].n
 
     async def _write(self, content: bytes) -> None:

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from windlass.core.spread import Spread
 from windlass.engine.node import Node
-from windlass.gateway import cluster_metrics, fleet_metrics
+from windlass.gateway import cluster_metrics, code_metrics, fleet_metrics
 from windlass.gateway.connections import Book
 from windlass.gateway.families import counter, counter_by, gauge, histogram, histogram_by
 
@@ -57,6 +57,7 @@ class Metrics(Collector):
         yield from self._connected()
         yield from cluster_metrics.collect(self._node)
         yield from fleet_metrics.collect(self._node)
+        yield from code_metrics.collect(self._node.stats.code)
 
     def _connected(self) -> Iterator[Metric]:
         book = self.connections

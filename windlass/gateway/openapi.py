@@ -21,6 +21,7 @@ AREAS: Final = {
     "Workflows": "Save workflows, change them, see how they are doing.",
     "Executions": "Start runs of a workflow.",
     "Runs": "Find runs, follow them, stop them.",
+    "Tasks": "Run programs in a sandbox.",
     "History": "For clients of v0.4.",
     "Workers": "Programs that run the tasks.",
     "Cluster": "Who is in the cluster, where everything is, and what happened to it.",
@@ -61,6 +62,7 @@ PATHS: Final = {
     "run": "The id of a run",
     "step": "The id of a step of it",
     "execution": "The id of a run",
+    "task": "The id of a code task",
     "shard": "The number of a shard",
     "node": "The name of a node",
     "token": "The number of a token",
@@ -134,7 +136,7 @@ def _operation(route: Route) -> Schema:
             "content": {kind: {"schema": _schema(route.body)} for kind in _BODY_KINDS},
         }
     told = {status: _answer(route, status, kind) for status, kind in route.answers.items()}
-    faults = {status: {"$ref": f"#/components/responses/{FAULTS[status][0]}"} for status in _faults(route)}
+    faults = {status: _refused(route, status) for status in _faults(route)}
     operation["responses"] = {str(status): (faults | told)[status] for status in sorted(faults | told)}
     return operation
 
@@ -187,12 +189,18 @@ def _faults(route: Route) -> list[int]:
     return sorted(possible - route.answers.keys())
 
 
-def _fault(status: int) -> Schema:
+def _refused(route: Route, status: int) -> Schema:
+    if route.problem is None:
+        return {"$ref": f"#/components/responses/{FAULTS[status][0]}"}
+    return _fault(status, route.problem)
+
+
+def _fault(status: int, problem: object = shapes.Problem) -> Schema:
     late = status in (429, 503)
     return {
         "description": FAULTS[status][1],
         "headers": _headers(["X-Request-Id", "Retry-After"] if late else ["X-Request-Id"]),
-        "content": {"application/json": {"schema": _schema(shapes.Problem)}},
+        "content": {"application/json": {"schema": _schema(problem)}},
     }
 
 
@@ -215,6 +223,7 @@ def _plain(kind: object) -> Schema:
 
 def _schemas(routes: list[Route]) -> dict[str, Schema]:
     answered = [part for route in routes for kind in route.answers.values() for part in _parts(kind)]
+    answered += [route.problem for route in routes if route.problem is not None]
     kinds = [kind for kind in (shapes.Problem, *answered) if kind not in PLAIN and kind is not WebSocket]
     sent = [route.body for route in routes if route.body is not None and route.body not in _WRITTEN]
     _, made = msgspec.json.schema_components([*kinds, *sent], ref_template=SCHEMAS)

@@ -59,6 +59,7 @@ class Route:
     area: str = ""  # of the table; for readers
     answers: Mapping[int, object]  # the type of the body, by status; a tuple: one of these
     errors: tuple[int, ...] = ()  # statuses whose body is a Problem, beyond those that every path has
+    problem: object = None  # the type of the body of its errors, where that is no Problem
     body: object = None  # the type of what is sent; None: nothing
     parameters: tuple[Parameter, ...] = ()
     etag: bool = False  # whether the answer says the version as its ETag

@@ -12,7 +12,7 @@ import secrets
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -22,6 +22,7 @@ from windlass.core.names import RunId, run_id
 from windlass.core.strategies import BY_TYPE, run_prefix
 from windlass.core.task import Json
 from windlass.sdk.sse import Event, read_events
+from windlass.sdk.tasks import NO_WORKER, NoWorker, Tasks, is_error, words_of
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
 PATIENCE_S: Final = 0.5
@@ -75,7 +76,7 @@ class Applied:
 
 
 @dataclass(slots=True)
-class Client:
+class Client(Tasks):
     """One connection, kept open between requests. Not for several threads at once.
 
     Every request it makes is safe to repeat: a start has a run id of ours, an order has its key, and a
@@ -219,28 +220,17 @@ class Client:
 
         A link that breaks is made again, for as long as there is patience; nothing comes twice.
         """
-        broken_at: float | None = None
-        while True:
-            asked = {"follow": "true", "step": step, "tail": tail, "after": after}
-            path = f"{_path('runs', run, 'logs')}?{_query(asked)}"
-            try:
-                for event in self._stream(path):
-                    broken_at = None
-                    if event.name == "end":
-                        return
-                    if event.name == "line":
-                        line = json.loads(event.data)
-                        after, tail = line["n"], None
-                        yield line
-                failure: WindlassError = NotReachable(self.url, "the stream was closed")
-            except (OSError, http.client.HTTPException) as error:
-                failure = NotReachable(self.url, _reason(error))
-            except Unavailable as error:
-                failure = error
-            broken_at = self.clock() if broken_at is None else broken_at
-            if self.clock() + PAUSE_S > broken_at + self.patience_s:
-                raise failure
-            self.sleep(PAUSE_S)
+        seen = after
+
+        def path(last: int) -> str:
+            asked = {"follow": "true", "step": step, "tail": tail if last == seen else None, "after": last}
+            return f"{_path('runs', run, 'logs')}?{_query(asked)}"
+
+        for event in self._follow(path, after):
+            if event.name == "end":
+                return
+            if event.name == "line":
+                yield json.loads(event.data)
 
     def order(self, run: str, order: Order, *, reason: str = "") -> Json:
         """Cancel, pause or resume the run: {id, status}."""
@@ -385,12 +375,18 @@ class Client:
         type: DocumentType = "application/json",
         *,
         query: Mapping[str, object] | None = None,
+        key: str | None = None,  # by which asking again is asking once; "": there is no need of any
+        wait_s: float = 0.0,  # that the server was asked to take its time
     ) -> Json:
+        if wait_s:
+            with replace(self, timeout_s=self.timeout_s + wait_s, _link=None) as patient:
+                return patient._send(method, path, body, type, query=query, key=key)
         asked = _query(query or {})
         path += f"?{asked}" if asked else ""
         headers = {"Accept": "application/json", **self._credentials()}
         if method != "GET":
-            headers |= {"Content-Type": type, "Idempotency-Key": secrets.token_hex(12)}
+            key = secrets.token_hex(12) if key is None else key
+            headers |= {"Content-Type": type} | ({"Idempotency-Key": key} if key else {})
         began = self.clock()
         pause_s = PAUSE_S
         while True:
@@ -432,11 +428,31 @@ class Client:
             link.close()
         return self._read(answer, raw)
 
-    def _stream(self, path: str) -> Iterator[Event]:
+    def _follow(self, path: Callable[[int], str], after: int) -> Iterator[Event]:
+        """Events until their reader has enough; each link goes on after the last event of the one before."""
+        broken_at: float | None = None
+        while True:
+            try:
+                for event in self._stream(path(after), after):
+                    broken_at = None
+                    after = int(event.id) if event.id else after
+                    yield event
+                failure: WindlassError = NotReachable(self.url, "the stream was closed")
+            except (OSError, http.client.HTTPException) as error:
+                failure = NotReachable(self.url, _reason(error))
+            except Unavailable as error:
+                failure = error
+            broken_at = self.clock() if broken_at is None else broken_at
+            if self.clock() + PAUSE_S > broken_at + self.patience_s:
+                raise failure
+            self.sleep(PAUSE_S)
+
+    def _stream(self, path: str, after: int) -> Iterator[Event]:
         """Server-sent events over a link of their own."""
         link = self._connect()
         try:
             headers = {"Accept": "text/event-stream", **self._credentials()}
+            headers |= {"Last-Event-ID": str(after)} if after else {}
             link.request("GET", urlsplit(self.url).path + path, None, headers)
             answer = link.getresponse()
             if answer.status != 200:
@@ -497,8 +513,11 @@ def _trust(ca: Path | None) -> ssl.SSLContext:
 def _error(answer: http.client.HTTPResponse, content: dict[str, Json], url: str) -> WindlassError:
     status = answer.status
     message = str(content.get("message") or content.get("error") or f"{status} {answer.reason}")
+    message = words_of(content) if is_error(content) else message
     match status:
-        case 404 if "error" not in content:
+        case 503 if content.get("code") == NO_WORKER:
+            return NoWorker(message, retry_after_s=_seconds(answer.headers.get("Retry-After")))
+        case 404 if "error" not in content and not is_error(content):
             return Broken(f"what answers at {url} is no Windlass: it knows no such address")
         case 404:
             return NotFound(message)
@@ -525,7 +544,7 @@ def _faults(content: dict[str, Json]) -> list[Fault]:
             line=int(detail.get("line") or 0),
             column=int(detail.get("column") or 0),
         )
-        for detail in content.get("details") or []
+        for detail in content.get("details") or content.get("errors") or []
         if isinstance(detail, dict)
     ]
 

@@ -1,0 +1,19 @@
+"""How an error is told: each surface has its own shape for all of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+
+from windlass.gateway import answers, legacy_execute, task_errors
+
+TASKS: Final = ("/api/v1/tasks", "/api/tasks")
+
+
+def refusal(path: str, error: Exception, request_id: str, **subject: str) -> web.Response:
+    if any(path == root or path.startswith(f"{root}/") for root in TASKS):
+        return task_errors.refusal(error, request_id)
+    if path == legacy_execute.PATH:
+        return legacy_execute.refusal(error, request_id)
+    return answers.refusal(error, request_id, **subject)
