@@ -5,6 +5,8 @@ PYTHON ?= python3
 SEEDS ?= 200
 N ?= 1000000
 DATA ?= .windlass-seeded
+# Tests run side by side, as most of them wait for others; on a database that is given to them, one by one.
+JOBS ?= $(if $(TEST_DATABASE_URL),0,3)
 
 # Say what is done, not how; and never replace the Python of this machine by a downloaded one.
 export UV_PYTHON_DOWNLOADS := never
@@ -17,6 +19,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 # An activated environment of another project must not catch what is meant for .venv.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH CONDA_PREFIX
+# Tests start thousands of processes: each would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 UV := .tools/bin/uv
 BIN := .venv/bin
@@ -26,10 +30,10 @@ ENV_READY := .venv/windlass-env
 UV_READY := .tools/windlass-uv
 
 .DEFAULT_GOAL := help
-.PHONY: help env up cluster test demo check sim chaos fleet fleet-chaos bench bench-cluster seed-runs load acceptance wheel lock clean FORCE
+.PHONY: help env up cluster test test-cgroup2 demo check sim chaos fleet fleet-chaos bench bench-cluster seed-runs load acceptance wheel lock clean FORCE
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 env: $(ENV_READY) ## make .venv with everything pinned (does nothing when it is up to date)
 	@:
@@ -40,9 +44,13 @@ up: env ## start the engine with the example workflows at 127.0.0.1:8080
 cluster: env ## start PostgreSQL and three nodes at 127.0.0.1:2551 to 2553, to kill -9 one of them
 	@exec $(BIN)/python -m windlass.local_cluster
 
-test: env ## prove everything: format, lint, types, then all tests
+test: env ## prove everything: format, lint, types, then all tests, JOBS=3 at a time
 	$(lint)
-	$(BIN)/python -m pytest
+	@$(BIN)/python -m tests.tools
+	$(BIN)/python -m pytest --numprocesses $(JOBS)
+
+test-cgroup2: env ## the sandbox under control groups of version 2: here, or in a virtual machine (minutes)
+	@exec $(BIN)/python -m tests.vm
 
 demo: env ## kill -9 the engine in the middle of a run, and watch the run finish
 	@exec $(BIN)/python -m windlass.demo

@@ -94,6 +94,8 @@ def marked_tests() -> dict[str, list[str]]:
         "--collect-only",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:schemathesis",  # it makes up all its requests while it collects
         "--rootdir",
         str(REPOSITORY),
         str(REPOSITORY / "tests"),

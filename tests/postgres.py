@@ -32,6 +32,8 @@ def folder() -> Path:
 def url() -> str:
     """Of a database that tests may do anything with."""
     if given := os.environ.get("TEST_DATABASE_URL"):
+        # Some tests end every connection of the server, or wait until nobody waits for a lock.
+        assert int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) == 1, "one database is for JOBS=0 only"
         return given
     try:
         server = OwnPostgres(folder(), fsync=False)
