@@ -24,7 +24,9 @@ from windlass.worker.sandbox import Job, Limits, Ran, Tried
 from windlass.worker.sandbox.cgroup import PREFIX, NoGroup, find
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-USER = 61234  # an ordinary user without a name, for tests that run as root
+# An ordinary user without a name, for tests that run as root. Who runs them at the same time takes another:
+# the kernel counts the processes of a user, wherever they come from.
+USER = 61000 + os.getpid() % 4000
 SECRET = "worker-secret-" + secrets.token_hex(8)
 # The jobs of these tests are Python, best of all one that everybody may read.
 SYSTEM_PYTHON = Path("/usr/bin/python3")
@@ -136,7 +138,10 @@ def groups() -> list[Path]:
         bases = find().folders.values()
     except NoGroup:
         return []
-    made = [place for base in bases for place in Path(base).glob(f"**/{PREFIX}*")]
+    # Some go while we look.
+    walks = (os.walk(base) for base in bases)
+    made = [Path(above, name) for walk in walks for above, names, _ in walk for name in names]
+    made = [place for place in made if place.name.startswith(PREFIX)]
     return [place for place in made if not Path("/proc", place.name.removeprefix(PREFIX)).exists()]
 
 

@@ -53,7 +53,7 @@ def _stop_children() -> None:
     """Faster than they can fork and end. A child of ours that is not reaped yet keeps its pid to itself."""
     seen: set[int] = set()
     for _ in range(QUICK):
-        fresh = [pid for pid in _children() if pid not in seen]
+        fresh = [pid for pid in children() if pid not in seen]
         for pid in fresh:
             with suppress(OSError):
                 os.kill(pid, signal.SIGSTOP)
@@ -62,7 +62,7 @@ def _stop_children() -> None:
         seen.update(fresh)
 
 
-def _children() -> list[int]:
+def children() -> list[int]:
     """None where the kernel does not list them: then the hunt has to do."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:

@@ -56,7 +56,7 @@ def _words(order: dict[str, Any], folder: str) -> list[str]:
     ]
     words += [] if os.geteuid() == 0 else ["--rootless"]
     words += ["run", "--bundle", f"{folder}/bundle"]
-    return [*words, "job"]
+    return [*words, os.path.basename(folder)]  # a name that no other job of the machine has
 
 
 def _networked(order: dict[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from typing import NoReturn
 
 from windlass.worker.minder.tree import PR_SET_CHILD_SUBREAPER, Hunt, all_pids, below, prctl
 from windlass.worker.sandbox import cgroup, keeper, scratch
+from windlass.worker.sandbox.ending import children
 from windlass.worker.sandbox.talk import WORKER_FD, frame, wake_by_children
 
 CONTROL_FD = WORKER_FD  # a keeper puts its own socket in its place
@@ -135,12 +136,24 @@ class Nursery:
     def _end_strays(self) -> None:
         """Whatever is below us, and not below a keeper that lives."""
         hunt, pause_s, give_up_at = Hunt(), 0.0005, time.monotonic() + PATIENCE_S
-        while found := below(os.getpid(), [pid for pid in all_pids() if pid not in self._sockets]):
-            if found.items() <= hunt.beyond_reach or time.monotonic() > give_up_at:
+        while True:
+            found = below(os.getpid(), [pid for pid in all_pids() if pid not in self._sockets])
+            # Who loses its parent while we look is not seen, and is our child a moment later.
+            if not found and not self._orphans():
                 return
-            if hunt.strike(found):
+            if (found and found.items() <= hunt.beyond_reach) or time.monotonic() > give_up_at:
+                return
+            if not found or hunt.strike(found):
                 time.sleep(pause_s)
                 pause_s = min(0.02, pause_s * 2)
+
+    def _orphans(self) -> list[int]:
+        """Our children that are no keepers, once the dead among them are buried."""
+        for pid in children():
+            if pid not in self._sockets:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+        return [pid for pid in children() if pid not in self._sockets]
 
 
 def main() -> None:
