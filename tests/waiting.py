@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+from windlass.worker.minder.tree import look
+
 EVERY_S = 0.005
 
 
@@ -29,6 +31,12 @@ async def until_asked(condition: Callable[[], Awaitable[object]], within_s: floa
     while not await condition():
         assert time.monotonic() < deadline, f"not within {within_s:g} s: {_name(condition)}"
         await asyncio.sleep(EVERY_S)
+
+
+def lives(pid: int) -> bool:
+    """Whether it runs. One that is dead does not, though nobody may have asked for its last word yet."""
+    seen = look(pid)
+    return seen is not None and seen[0]
 
 
 def _name(condition: Callable[[], object]) -> str:

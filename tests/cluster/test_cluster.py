@@ -15,7 +15,7 @@ from tests.cluster.asking import API, ask, get, post, stream
 from tests.cluster.looking import a_workflow, checked, ended, shown, status_of
 from tests.cluster.machines import Cluster, a_cluster
 from tests.cluster.work import read_marks
-from tests.waiting import wait_until
+from tests.waiting import lives, wait_until
 
 NAMES = ("a", "b", "c")
 
@@ -67,7 +67,7 @@ def test_runs_are_cancelled_paused_and_explained_from_any_node(cluster: Cluster,
         # Then every node says so, and the step is stopped for real.
         assert {status_of(machine.url, run) for machine in cluster} == {"cancelled"}
         pids = {mark.pid for mark in read_marks(cluster.marks) if mark.run == run}
-        wait_until(lambda pids=pids: not any(Path(f"/proc/{pid}").exists() for pid in pids))  # type: ignore[misc]
+        wait_until(lambda pids=pids: not any(lives(pid) for pid in pids))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("door", NAMES)

@@ -24,7 +24,7 @@ from tests.cluster.looking import (
     status_of,
 )
 from tests.cluster.machines import Cluster, a_cluster
-from tests.waiting import wait_until
+from tests.waiting import lives, wait_until
 
 RUNS = 200
 # The bounds of the seeds. What it really takes is measured elsewhere: python -m tests.cluster.chaos
@@ -202,7 +202,7 @@ def test_the_tasks_of_a_killed_worker_are_lost_and_their_policy_decides(tmp_path
         for holder in holders.values():
             cluster[holder].kill()
         # Then what they ran is stopped with them, known as lost, and
-        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+        wait_until(lambda: not any(lives(pid) for pid in pids))
         wait_until(lambda: all(ended(cluster["a"].url, run) for run in runs), 40)
         for run, workflow in runs.items():
             lost = [body for type, body in facts(cluster, run) if type == "AttemptLost"]

@@ -70,8 +70,12 @@ def test_a_node_that_joins_works_soon_and_no_request_fails(tmp_path: Path) -> No
             # (the beginning is told by the node, whose idea of the database's clock is off by milliseconds)
             assert began < event["started_at"] <= event["at"] + 0.05 < time.time() + 0.05
             assert event["entities"] > 0 and event["listed"]
-        statuses = [event["status"] for event in cluster.events("rebalance") if event["at"] > began]
-        assert statuses.count("started") == statuses.count("ended") == 1
+
+        def statuses() -> list[str]:
+            return [event["status"] for event in cluster.events("rebalance") if event["at"] > began]
+
+        wait_until(lambda: "ended" in statuses())  # that is told a moment after the last move
+        assert statuses().count("started") == statuses().count("ended") == 1
         told = shown(get(cluster["a"].url, f"{API}/cluster/events?type=migration"))["events"]
         assert {event["shard"] for event in told if event["target"] == "c"} == moved
         # and of all that was asked meanwhile nothing failed, and nothing is lost.

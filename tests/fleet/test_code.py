@@ -10,9 +10,8 @@ from typing import Any
 
 from tests.fleet.hands import Hand
 from tests.fleet.shop import Shop, a_shop
-from tests.waiting import wait_until
+from tests.waiting import lives, wait_until
 from windlass.core.vocabulary import ENDED
-from windlass.worker.minder.tree import look
 
 WITHIN_S = 30.0
 # It calls itself by a name that can be seen from outside, and takes a while.
@@ -68,9 +67,8 @@ def left_of(pids: set[int]) -> list[str]:
     """Those that live, with what they run."""
     lines = []
     for pid in pids:
-        seen = look(pid)
-        if seen is None or not seen[0]:
-            continue  # dead, though nobody may have asked for its last word
+        if not lives(pid):
+            continue
         with suppress(OSError):
             lines.append(f"{pid} " + Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "))
     return lines

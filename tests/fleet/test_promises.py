@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from tests.fleet.shop import WITHIN_S, Shop, a_shop
-from tests.waiting import wait_until
+from tests.waiting import lives, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +137,7 @@ def test_a_worker_that_is_killed_leaves_nothing_behind_that_runs(shop: Shop) -> 
     run = shop.hold("d")
     (mark,) = shop.begun(run)
     hand.kill()
-    wait_until(lambda: not Path(f"/proc/{mark.pid}").exists(), WITHIN_S)
+    wait_until(lambda: not lives(mark.pid), WITHIN_S)
     shop.hire("next", offers="d")
     shop.let_go(run)
     step = shop.ended(run)

@@ -24,6 +24,7 @@ print("ready", flush=True)
 time.sleep(60)
 """
 SIZE = 4  # processes of it
+SETTLED = 40  # looks in a row that see the same keepers
 SURROUNDINGS = """
 import os, sys
 fds = sorted(int(name) for name in os.listdir("/proc/self/fd"))
@@ -38,9 +39,16 @@ def nursery_of(one: Worker) -> int:
 
 
 def waiting_at(nursery: int) -> list[int]:
-    """Its keepers, once there are none but those that have all ready for a job."""
-    wait_until(lambda: all(children(keeper) for keeper in children(nursery)))
-    return children(nursery)
+    """Its keepers, once there are none but those that have all ready for a job, and none is on its way."""
+    seen: list[list[int]] = []
+
+    def settled() -> bool:
+        keepers = children(nursery)
+        seen.append(keepers if all(children(keeper) for keeper in keepers) else [])
+        return bool(seen[-1]) and seen[-SETTLED:] == [seen[-1]] * SETTLED
+
+    wait_until(settled)
+    return seen[-1]
 
 
 def keeper_of(token: str, nursery: int) -> int:
