@@ -250,8 +250,8 @@ def test_a_full_queue_takes_no_more_and_the_urgent_go_first() -> None:
             await done(home, {**HELLO, "code": name, "priority": priority}, wait="")
             for name, priority in (("low", -5), ("usual", 0), ("high", 5))
         ]
-        told = is_refused(await home.ask("POST", TASKS, HELLO), 50302)
-        assert told["retryAfter"] == 5
+        told = is_refused(await home.ask("POST", TASKS, HELLO), 50301)
+        assert told["retryAfter"] == 30
         home.hands.free = 1_000
         home.node.dispatcher.match()
         for task in tasks:

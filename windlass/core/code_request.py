@@ -14,7 +14,7 @@ from windlass.core.faults import Faults, found, join
 from windlass.core.fields import Fields
 from windlass.core.needs import language_of
 from windlass.core.task import Json
-from windlass.core.task_fold import STEP, WORKFLOW
+from windlass.core.task_fold import STEP, TIMEOUT_S, WORKFLOW
 
 KEYS: Final = (
     "language", "version", "code", "stdin", "files", "outputs", "resourceLimit", "protections", "priority",
@@ -36,7 +36,6 @@ PROGRAM: Final = ("language", "version", "code", "stdin", "files", "outputs", "p
 
 LABEL: Final = "windlass:language"  # which every task has
 RESERVED: Final = "windlass:"
-TIMEOUT_S: Final = 30.0
 # For compiling, and for what is on its way: a step is given up only if its worker does not answer.
 GRACE_S: Final = 90.0
 SLACK_S: Final = 0.5

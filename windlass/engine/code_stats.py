@@ -12,12 +12,12 @@ from windlass.core.needs import CODE, language_of
 from windlass.core.run_state import Run
 from windlass.core.spread import Spread
 from windlass.core.task import Json
+from windlass.core.task_fold import TIMEOUTS
 
 SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 LANGUAGES_MAX: Final = 100  # with numbers of their own: users may name as many as they like
 OTHER: Final = "other"
 NEWEST: Final = 0.2  # the weight of the newest among all that were measured
-TIMEOUTS: Final = frozenset({"TimeLimit", "Timeout", "TimeoutTotal"})
 
 
 @dataclass(slots=True)

@@ -23,11 +23,9 @@ log = logging.getLogger(__name__)
 NO_PATH: Final = 40402
 ENDED: Final = 40902
 NO_CLIENTS: Final = 50301
-QUEUE_FULL: Final = 50302
 UNAVAILABLE: Final = 50303
 TOO_OLD: Final = 50304
 CLIENTS_AFTER_S: Final = 30.0  # when it is worth a look whether somebody is there
-QUEUE_AFTER_S: Final = 5.0
 
 # By code: the message, and what it means.
 CODES: Final[dict[int, tuple[str, str]]] = {
@@ -47,9 +45,8 @@ CODES: Final[dict[int, tuple[str, str]]] = {
     50001: ("Internal error", "a fault of Windlass; its log tells more"),
     NO_CLIENTS: (
         "No available client nodes",
-        "nobody who is connected and well can run it; nothing was kept",
+        "nobody who is connected and well can run it, or too many wait already; nothing was kept",
     ),
-    QUEUE_FULL: ("Task queue is full", "too many tasks wait already; nothing was kept"),
     UNAVAILABLE: (
         "Service unavailable",
         "the database or the task's owner does not answer; nothing was done",

@@ -29,8 +29,6 @@ from windlass.gateway.starts import DRAWS_MAX
 from windlass.gateway.task_errors import (
     CLIENTS_AFTER_S,
     NO_CLIENTS,
-    QUEUE_AFTER_S,
-    QUEUE_FULL,
     TOO_OLD,
     TaskProblem,
 )
@@ -140,7 +138,7 @@ class TaskStarts:
         waiting = self._waiting()
         if waiting >= self.queue_max:
             words = f"{waiting} tasks wait for a client already; nothing was kept, try again later"
-            raise TaskProblem(QUEUE_FULL, words, retry_after_s=QUEUE_AFTER_S)
+            raise TaskProblem(NO_CLIENTS, words, retry_after_s=CLIENTS_AFTER_S)
         return able(_needs(limited), namespace)
 
     def _waiting(self) -> int:
