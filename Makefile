@@ -25,18 +25,18 @@ unexport PYTHONDONTWRITEBYTECODE
 UV := .tools/bin/uv
 BIN := .venv/bin
 DIST := dist
-CODE := $(wildcard windlass tests bench)
+CODE := $(wildcard windlass tests bench examples hatch_build.py)
 ENV_READY := .venv/windlass-env
 UV_READY := .tools/windlass-uv
 
 .DEFAULT_GOAL := help
-.PHONY: help env up cluster test test-cgroup2 demo check sim chaos fleet fleet-chaos bench bench-cluster seed-runs load acceptance wheel lock clean FORCE
+.PHONY: help env up cluster test test-cgroup2 demo check sim chaos fleet fleet-chaos ui screenshots bench bench-cluster seed-runs load acceptance wheel lock clean FORCE
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-env: $(ENV_READY) ## make .venv with everything pinned (does nothing when it is up to date)
-	@:
+env: $(ENV_READY) ## make .venv with everything pinned and the web page built (does nothing when it is up to date)
+	@$(BIN)/python hatch_build.py
 
 up: env ## start the engine with the example workflows at 127.0.0.1:8080
 	@exec $(BIN)/windlass up --examples
@@ -83,19 +83,27 @@ seed-runs: env ## make a journal of N=1000000 finished runs in DATA=.windlass-se
 load: env ## 1,000 runs open at once for two minutes: no error, none lost, memory flat
 	@exec $(BIN)/python -m bench.load
 
+ui: env ## work on the web page: it is at 127.0.0.1:5173 and asks the engine at 127.0.0.1:8080 (make up)
+	@cd ui && exec npm run dev
+
+screenshots: env ## every page in light and dark, English and Chinese, wide and narrow, into build/screenshots (ONLY="run runs": these)
+	@exec $(BIN)/python -m tests.ui.screenshots $(ONLY)
+
 acceptance: env ## which test or benchmark proves which requirement
 	@exec $(BIN)/python -m tests.acceptance
 
-wheel: env ## build the wheel into dist/, with the pinned tools and no network
+wheel: env ## build the wheel into dist/, and the web page in it, with the pinned tools
+	@$(BIN)/python hatch_build.py --must
 	$(BIN)/python -m hatchling build -t wheel -d $(DIST)
 
 lock: $(UV_READY) ## write the pins anew from pyproject.toml (UPGRADE=1 takes the newest versions)
 	$(pin) pyproject.toml --output-file requirements.txt
 	$(pin) pyproject.toml --group dev --constraints requirements.txt --output-file requirements-dev.txt
 	$(pin) --group tools --output-file requirements-tools.txt
+	$(pin) --group node --output-file requirements-node.txt
 
 clean: ## remove what these commands made, except the data in .windlass
-	rm -rf .venv .tools build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .tools build dist ui/node_modules windlass/gateway/page/ui .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define lint
@@ -129,5 +137,5 @@ $(ENV_READY): $(UV_READY) requirements-dev.txt pyproject.toml
 	@echo "Making .venv with $$($(PYTHON) --version) ..."
 	@[ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ] || $(UV) venv --quiet --clear --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
 	@$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.txt
-	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@WINDLASS_NO_UI=1 $(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@echo "$(CURDIR)" > $@

@@ -16,6 +16,7 @@ from bench import (
     access,
     chains,
     choosing,
+    control,
     door,
     fan_out,
     figures,
@@ -25,6 +26,8 @@ from bench import (
     machine,
     memory,
     one_step,
+    page,
+    pipeline,
     recovery,
     sandbox,
     start_latency,
@@ -45,6 +48,7 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "access": access.measure,
     "chains": chains.measure,
     "choosing": choosing.measure,
+    "control": control.measure,
     "fan-out": fan_out.measure,
     "fleet": fleet.measure,
     "latency": latency.measure,
@@ -52,6 +56,8 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "memory": memory.measure,
     "recovery": recovery.measure,
     "lists": lists.measure,
+    "page": page.measure,
+    "pipeline": pipeline.measure,
     "sandbox": sandbox.measure,
     "tasks": tasks.measure,
 }
@@ -60,7 +66,9 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="how fast it is")
     parser.add_argument("--quick", action="store_true", help="less of everything: a first impression")
-    usual = f"as many finished runs for `lists` (else {FULL.finished_runs:,}; the promise is about 1,000,000)"
+    usual = (
+        f"finished runs of `lists` and `page` (else {FULL.finished_runs:,}; the promise is about 1,000,000)"
+    )
     parser.add_argument("--runs", type=int, metavar="N", help=usual)
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"of {', '.join(BENCHMARKS)}; else all")
     options = parser.parse_args()

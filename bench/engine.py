@@ -68,6 +68,7 @@ class Engine:
             id=f"define {ident}",
             document=written,
             document_hash=document.digest(written),
+            timetable=document.read(written).schedule,
             at=self.node.clock.now(),
         )
         await self.node.router.send(workflow_key(ident), command, timeout_s=60.0)
@@ -83,26 +84,29 @@ class Engine:
         await self.node.router.send(key, command, timeout_s=60.0)
         return key
 
-    async def run(self, workflow: str) -> None:
-        """Start a run and wait for its end."""
-        await self.followed(workflow, End)
+    async def run(self, workflow: str, given: Json = None) -> Key:
+        """Start a run, with this input, and wait for its end."""
+        return (await self.followed(workflow, End, given)).key
 
-    async def followed(self, workflow: str, follow: Callable[[Followers, Key], Ending]) -> Ending:
+    async def followed(
+        self, workflow: str, follow: Callable[[Followers, Key], Ending], given: Json = None
+    ) -> Ending:
         """The same; answers who has followed it."""
-        key, command = self._next(workflow)
+        key, command = self._next(workflow, given)
         with follow(self.node.followers, key) as end:
             await self.node.router.send(key, command, timeout_s=60.0)
             ended = await end.ended
         assert ended.status == "succeeded", ended
         return end
 
-    def _next(self, workflow: str) -> tuple[Key, StartRun]:
+    def _next(self, workflow: str, given: Json = None) -> tuple[Key, StartRun]:
         now, found = self.node.clock.now(), self._documents[workflow]
         command = StartRun(
             workflow=WorkflowId(workflow),
             version=found.version,
             document_hash=found.hash,
             request_hash=found.hash,
+            input=given,
             fresh=True,
             at=now,
         )

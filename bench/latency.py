@@ -51,7 +51,7 @@ async def _over_http(url: str, count: int) -> list[float]:
     return took
 
 
-async def _timed(count: int, work: Callable[[], Awaitable[None]]) -> list[float]:
+async def _timed(count: int, work: Callable[[], Awaitable[object]]) -> list[float]:
     """Milliseconds of each, after a few that warm up."""
     for _ in range(count // 10):
         await work()

@@ -34,6 +34,8 @@ WARM: Final = 5  # requests that do not count
 REQUESTS: Final = 200  # of each kind and repeat,
 PATIENCE_S: Final = 4.0  # or fewer, if they take longer
 ENOUGH: Final = 3
+COMMON: Final = "exec_"  # as the ids of all begin,
+RARE: Final = 13  # and so many characters are those of a few: ids begin with their time
 DAY_S: Final = 86_400.0
 TARGET: Final = "under 100 ms"
 
@@ -47,6 +49,11 @@ class Past:
     began: float
     ended: float
     ids: list[str]
+
+    @property
+    def older(self) -> str:
+        """What many ids begin with, none of them of the newest."""
+        return next(text for n in range(len(COMMON), 20) if (text := min(self.ids)[:n]) != max(self.ids)[:n])
 
     def moment(self, chance: random.Random) -> float:
         return chance.uniform(self.began, self.ended)
@@ -130,6 +137,19 @@ def _asks(there: Past) -> dict[str, Ask]:
         "a page far down before a moment": lambda chance: _list(
             startedBefore=there.ended, after=deep(chance)
         ),
+        "a search for one id": lambda chance: _list(search=chance.choice(there.ids)),
+        "a search for a rare beginning": lambda chance: _list(search=chance.choice(there.ids)[:RARE]),
+        "a search for a common beginning": lambda chance: _list(search=COMMON, after=deep(chance)),
+        "a search for half of all, the older one": lambda chance: _list(search=there.older),
+        "a search for a part of a workflow": lambda chance: _list(search="REPORT"),
+        "a search for a part of a huge workflow": lambda chance: _list(search="order", after=deep(chance)),
+        "a search for a common beginning, a rare status": lambda chance: _list(
+            search=COMMON, status="partial_success"
+        ),
+        "a search for a part of a workflow, a rare label": lambda chance: _list(
+            search="order", label=customer(chance)
+        ),
+        "a search that finds nothing": lambda chance: _list(search=f"nothing-{chance.random()}"),
         "one run": lambda chance: f"{RUNS}/{chance.choice(there.ids)}",
         "the events of one run": lambda chance: f"{RUNS}/{chance.choice(there.ids)}/events",
         "the status of a huge workflow": lambda chance: STATUS,

@@ -1,7 +1,8 @@
 """Debian's packages that tests can use: put in place where we may, else said once how to.
 
 `python -m tests.tools`, which `make test` calls and which never fails: bubblewrap, without which the better
-sandboxes are not tested, and languages. What is there is left alone, so it costs nothing the second time.
+sandboxes are not tested, languages, and a browser for the web page. What is there is left alone, so it costs
+nothing the second time.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
-PROGRAMS = {  # of a package: one that it brings
+PROGRAMS = {  # of a package: a program that it brings, or a file
     "bubblewrap": "bwrap",
+    "chromium": "chromium",
+    "fonts-wqy-microhei": "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
     "ruby": "ruby",
     "php-cli": "php",
     "lua5.4": "lua5.4",
@@ -23,7 +27,8 @@ PROGRAMS = {  # of a package: one that it brings
     "busybox-static": "busybox",
     "cpio": "cpio",
 }
-FOR_TESTS = ("bubblewrap", "ruby", "php-cli", "lua5.4", "golang-go")
+FOR_TESTS = ("bubblewrap", "chromium", "ruby", "php-cli", "lua5.4", "golang-go")
+FOR_PICTURES = ("chromium", "fonts-wqy-microhei")
 MORE_PLACES = ("/usr/local/go/bin", "/usr/sbin", "/sbin")  # where programs lie that PATH may not name
 FETCH_S = 240.0
 
@@ -49,6 +54,8 @@ def say(line: str) -> None:
 
 
 def _there(program: str) -> bool:
+    if program.startswith("/"):
+        return Path(program).exists()
     path = os.pathsep.join([os.environ.get("PATH", ""), *MORE_PLACES])
     return shutil.which(program, path=path) is not None
 

@@ -68,6 +68,6 @@ def registry_of(store: Store) -> Registry:
         case SqliteStore():
             return SqliteRegistry(store)
         case MemoryStore():
-            return MemoryRegistry(store.open_runs)
+            return MemoryRegistry(store.open_runs, store.spaces)
         case _:
             return MemoryRegistry()

@@ -21,6 +21,7 @@ from windlass.core.roles import Role
 from windlass.core.strategies import BUILT_IN
 from windlass.fleet_config import FleetConfig, fleet_faults
 from windlass.worker.code_config import CodeConfig
+from windlass.worker.files_config import FilesConfig
 
 JOURNAL: Final = "windlass.db"
 DATA: Final = Path(".windlass")
@@ -60,7 +61,7 @@ class LockConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Config(LockConfig, FleetConfig, CodeConfig):
+class Config(LockConfig, FleetConfig, CodeConfig, FilesConfig):
     """Of `windlass up`: an engine alone, on a file."""
 
     host: str = "127.0.0.1"
@@ -87,7 +88,7 @@ class Config(LockConfig, FleetConfig, CodeConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConfig(LockConfig, FleetConfig, CodeConfig):
+class NodeConfig(LockConfig, FleetConfig, CodeConfig, FilesConfig):
     """Of `windlass node`: one of a cluster, on PostgreSQL. Raises Invalid, with every fault there is."""
 
     database: str = field(repr=False)  # postgresql://…; may hold a password: see `shown_database`

@@ -42,6 +42,7 @@ class FleetConfig:
     no_failover: bool = False  # a lost attempt waits for an operator
     workers_max: int = 10_000  # connected to one node
     age_s: float = 30.0  # after which a task that waits gains a point of priority
+    fair_label: str = "share"  # of runs: those of one value are one share, and shares get equal turns
     host_group: str = ""  # machines that are near to each other
 
 
@@ -53,6 +54,7 @@ class FleetFields(TypedDict):
     hold_s: float
     workers_max: int
     age_s: float
+    fair_label: str
     host: str
     host_group: str
 
@@ -80,6 +82,7 @@ def fleet_settings(config: FleetConfig, environ: Mapping[str, str]) -> FleetFiel
         "hold_s": config.hold_timeout_s,
         "workers_max": config.workers_max,
         "age_s": config.age_s,
+        "fair_label": config.fair_label,
         "host": host_of(environ),
         "host_group": config.host_group,
     }
@@ -133,6 +136,7 @@ _POINTERS: Final = {
     "/memory_weight": "memory-weight",
 }
 _HOST_GROUP_MAX: Final = 200
+_LABEL_MAX: Final = 200
 
 
 def fleet_faults(config: FleetConfig) -> Iterator[Fault]:
@@ -163,6 +167,10 @@ def _words(config: FleetConfig) -> Iterator[Fault]:
             yield Fault(setting, f"{given!r:.100} will not do; write {' or '.join(known)}")
     if len(config.host_group) > _HOST_GROUP_MAX or not config.host_group.isprintable():
         yield Fault("host-group", f"write a name of at most {_HOST_GROUP_MAX} characters")
+    if not 1 <= len(config.fair_label) <= _LABEL_MAX or not config.fair_label.isprintable():
+        yield Fault(
+            "fair-label", f"write the name of a label, of 1 to {_LABEL_MAX} characters, e.g. customer"
+        )
 
 
 def _spans(config: FleetConfig) -> Iterator[Fault]:

@@ -34,7 +34,8 @@ from windlass.worker.session import LocalWorker
 
 log = logging.getLogger("windlass.serve")
 
-KINDS: Final = frozenset({"noop", "python", "shell", "http"})  # of steps, that the built-in worker runs
+# Of steps, that the built-in worker runs.
+KINDS: Final = frozenset({"noop", "python", "shell", "http", "pipeline"})
 LOOK_S: Final = 0.01
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AT_ONCE: Final = 130
@@ -68,6 +69,7 @@ async def employed(
     log_bounds: Bounds,
     http_rule: Rule,
     code: CodeTools | None = None,
+    files: Sequence[Path] = (),
 ) -> AsyncIterator[LocalWorker]:
     """The built-in worker, at work for this node. It offers code once it has found what it can run."""
     # Another one each time: what the last one held when its process died is known to be lost.
@@ -89,6 +91,7 @@ async def employed(
         clock=node.clock.now,
         http_rule=http_rule,
         code=code,
+        files=files,
     ) as worker:
         node.employ(worker)
         looking = asyncio.create_task(_offer_code(node, worker, code, data), name="languages")

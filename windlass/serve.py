@@ -199,6 +199,7 @@ def _worker(
         log_bounds=_log_bounds(config),
         http_rule=reach.for_steps(config),
         code=tools_of(config, environ),
+        files=config.files,
     )
 
 

@@ -445,6 +445,7 @@ async def _worker(
         log_bounds=_log_bounds(config),
         http_rule=reach.for_steps(config),
         code=tools_of(config, environ),
+        files=config.files,
     ) as worker:
         yield worker
 

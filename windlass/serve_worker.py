@@ -151,6 +151,7 @@ def _working(
         recycle=config.recycle,
         user_loop=loop,
         code=code,
+        files=config.files,
     )
 
 

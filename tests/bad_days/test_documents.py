@@ -56,7 +56,7 @@ CASES = {
     ),
     "a kind that nobody knows": Case(
         b"id: bad\nsteps:\n  a: {kind: pyton}",
-        ["3:13 /steps/a/kind: expected one of python, http, shell, code, wait, noop, found the text 'pyton'"],
+        ["3:13 /steps/a/kind: expected one of python, http, shell, code, pipeline, wait"],
     ),
     "durations that are none": Case(
         b"id: bad\nsteps:\n  a: {kind: noop, timeout: 20 sec}\ndeadline: soon",
@@ -246,7 +246,7 @@ deadline: soon
         [
             "1:5 /id: 'bad report' cannot be an id; use letters, digits and the characters . _ : -",
             "2:8 /stepz: unknown key `stepz`; did you mean `steps`?",
-            "5:11 /steps/fetch/kind: expected one of python, http, shell, code, wait, noop, found the text",
+            "5:11 /steps/fetch/kind: expected one of python, http, shell, code, pipeline, wait",
             "6:23 /steps/fetch/retry/attempts: expected a whole number from 1 to 1000, found the number 0",
             "6:44 /steps/fetch/retry/max: `max` is shorter than `backoff`",
             "9:13 /steps/crunch/needs/0: no step is named `fetsh`; did you mean `fetch`?",
@@ -254,7 +254,7 @@ deadline: soon
             "10:18 /steps/crunch/with/call: 'reports.crunch' names no function; write \"module:function\"",
             "11:3 /steps/publish: `argv` or `command` is missing",
             "14:14 /steps/publish/timeout: '20 sec' is no duration",
-            "15:3 /steps/spare: `kind` is missing; write one of python, http, shell, code, wait, noop",
+            "15:3 /steps/spare: `kind` is missing; write one of python, http, shell, code, pipeline, wait",
             "17:11 /deadline: 'soon' is no duration",
         ],
     )

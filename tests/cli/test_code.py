@@ -62,7 +62,7 @@ def test_code_runs_on_an_engine_soon_after_it_has_started(tmp_path: Path) -> Non
 
 def test_an_engine_that_is_told_so_runs_no_code(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--no-code") as (_, client):
-        assert offered(client) == {"http", "noop", "python", "shell"}
+        assert offered(client) == {"http", "noop", "pipeline", "python", "shell"}
 
 
 def test_a_worker_runs_the_languages_of_a_file(tmp_path: Path) -> None:

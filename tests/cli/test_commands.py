@@ -149,6 +149,40 @@ def test_runs_are_found_by_label_and_by_time(server: Client, call: Command) -> N
     assert "found-0" not in call("runs", "--label", "team=sales").stdout
 
 
+def test_runs_are_found_by_the_beginning_of_their_id_or_a_part_of_their_workflow(
+    server: Client, call: Command
+) -> None:
+    server.apply(
+        "Sought.flow", b'{"id": "Sought.flow", "steps": {"a": {"kind": "noop"}}}', "application/json"
+    )
+    for run in ("needle-1", "needle-2", "hay-1"):
+        server.start("Sought.flow", run_id=run)
+    for text, found in {
+        "needle": ["needle-2", "needle-1"],
+        "sought.F": ["hay-1", "needle-2", "needle-1"],
+    }.items():
+        rows = call("runs", "--search", text).stdout.splitlines()[1:]
+        assert [row.split()[0] for row in rows] == found
+    assert call("runs", "--search", "NEEDLE").stdout == "no such runs\n"
+
+
+def test_runs_that_wait_for_somebody_are_listed_with_what_they_wait_for(
+    server: Client, call: Command
+) -> None:
+    for kind in ("approval", "signal", "noop"):
+        body = json.dumps({"id": f"for-{kind}", "steps": {"a": {"kind": kind}}}).encode()
+        server.apply(f"for-{kind}", body, "application/json")
+        server.start(f"for-{kind}", run_id=f"for-{kind}-1")
+    head, *rows = call("runs", "--waiting").stdout.splitlines()
+    assert head.split()[-2:] == ["waits", "for"]
+    waiting = {row.split()[0]: row.split()[-1] for row in rows}
+    assert waiting == {"for-signal-1": "signal", "for-approval-1": "approval"}
+    assert call("runs", "--waiting", "--all").stdout.splitlines()[1:] == rows
+    assert call("approve", "for-approval-1", "a").exit_code == 0
+    assert call("signal", "for-signal-1", "a").exit_code == 0
+    assert call("runs", "--waiting").stdout == "no such runs\n"
+
+
 @pytest.mark.parametrize("words", [["--since", "soon"], ["--before", "32.13.2026"], ["--label", "team"]])
 def test_a_filter_that_is_none_is_a_usage_error(call: Command, words: list[str]) -> None:
     result = call("runs", *words)
@@ -265,7 +299,9 @@ def test_a_shell_completes_commands_options_files_and_ids(server: Client) -> Non
     apply(server, "complete-me")
     server.start("complete-me", run_id="complete-run")
     env = {"WINDLASS_URL": server.url}
-    assert set(complete("re", env=env)) == {"release", "resume", "retry-stuck", "restore"}
+    assert set(complete("re", env=env)) == {
+        *("reject", "release", "rerun", "resume", "retry-stuck", "restore"),
+    }
     assert "--label" in complete("runs", "--la", env=env)
     assert complete("apply", "x", env=env) == {"x": "file"}
     assert "complete-me" in complete("delete", "comp", env=env)

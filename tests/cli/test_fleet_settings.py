@@ -117,6 +117,9 @@ def test_lost_work_that_shall_not_be_given_to_others_waits() -> None:
         ({"age": 0}, "age", "has to be from"),
         ({"hold-timeout": "0s"}, "hold-timeout", "has to be from"),
         ({"host-group": "a\x07"}, "host-group", "write a name"),
+        ({"fair-label": ""}, "fair-label", "the name of a label"),
+        ({"fair-label": "a\x07"}, "fair-label", "the name of a label"),
+        ({"fair-label": "x" * 201}, "fair-label", "of 1 to 200 characters"),
     ],
 )
 def test_what_makes_no_sense_is_told_with_its_place(file: dict[str, object], place: str, told: str) -> None:
@@ -156,6 +159,7 @@ def test_the_node_is_told_everything() -> None:
         "hold_s": 300.0,
         "workers_max": 9,
         "age_s": 5.0,
+        "fair_label": "share",
         "host": "here",
         "host_group": "rack",
     }

@@ -70,7 +70,8 @@ def test_the_wheel_holds_what_the_engine_reads_at_run_time(wheel: Path) -> None:
     wanted = {str(path.relative_to(REPOSITORY)) for path in data if path.suffix in (".yaml", ".sql")}
     assert len(wanted) >= 6
     assert wanted <= names
-    assert not [name for name in names if name.startswith(("tests", "bench")) or name.endswith(".pyc")]
+    assert {"windlass/gateway/page/docs.html", "windlass/gateway/page/ui/index.html"} <= names
+    assert not [name for name in names if name.startswith(("tests", "bench", "ui")) or name.endswith(".pyc")]
 
 
 def test_from_the_wheel_to_a_run_in_an_empty_folder(program: Path, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ def test_every_setting_can_be_an_option_a_variable_or_a_line_of_a_file(
         "languages": "languages.toml",
         "allow-unsandboxed": "true",
         "sandbox": "gvisor",
+        "files": str(tmp_path),
         "log": "json",
     }
     assert values.keys() | {"token", "verbose"} == {setting.name for setting in worker_settings.SETTINGS}
@@ -137,6 +138,7 @@ def test_every_setting_can_be_an_option_a_variable_or_a_line_of_a_file(
         languages=Path("languages.toml"),
         allow_unsandboxed=True,
         sandbox="gvisor",
+        files=(tmp_path,),
         log="json",
     )
     said = {name: () if value == "true" else (value,) for name, value in values.items()}

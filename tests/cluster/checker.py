@@ -33,6 +33,7 @@ SHOWN_MAX = 25
 SLACK_S = 0.005
 BEGINS = ("StepQueued", "StepGranted", "WaitStarted")
 ENDS = ("StepSucceeded", "StepFailed")
+SETTLES = ("PermitReturned", "ChildDropped", "Acknowledged")  # what an ended run still owes others
 
 Step = tuple[str, str]  # run, step
 
@@ -138,7 +139,7 @@ def _sound(entity: str, events: list[Any], account: Account) -> Iterator[str]:
         kind, where = event["type"], f"{entity} at {event['seq']}"
         body = json.loads(event["body"])
         step = body.get("step", "")
-        if over:
+        if over and kind not in SETTLES:
             yield f"{where}: {kind} after the end"
         if (kind == "RunStarted") != (event["seq"] == 1):
             yield f"{where}: {kind}"
@@ -268,4 +269,7 @@ async def _folds(cx: asyncpg.Connection, place: Place, shards: int, asleep: str)
 
 
 def _shown(row: RunRow) -> tuple[object, ...]:
-    return (row.workflow, row.version, row.status, row.started_at, row.ended_at, row.settled, row.labels)
+    return (
+        row.workflow, row.version, row.status, row.started_at, row.ended_at, row.settled, row.labels,
+        row.waiting_for,
+    )  # fmt: skip

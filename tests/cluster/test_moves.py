@@ -15,6 +15,7 @@ from tests.cluster.asking import API, get, post
 from tests.cluster.load import Load, spread_over
 from tests.cluster.looking import checked, ended, marks_of, shown, start_long, status_of
 from tests.cluster.machines import Cluster, a_cluster
+from tests.cluster.work import REST_S
 from tests.waiting import wait_until
 
 JOINED_S = 5.0
@@ -42,7 +43,7 @@ def test_a_node_that_joins_works_soon_and_no_request_fails(tmp_path: Path) -> No
         load = a_load(cluster)
         asleep = {f"asleep-{n}": cluster.shard_of(f"asleep-{n}") for n in range(40)}
         for run in asleep:
-            start_long(cluster, run, 0.5, "a", "nap")
+            start_long(cluster, run, 0, "a", "rest")  # somebody in every shard, who moves along
         before = cluster.owners()
         began = time.time()
         # When a third node joins a cluster that has its hands full
@@ -81,7 +82,7 @@ def test_a_node_that_joins_works_soon_and_no_request_fails(tmp_path: Path) -> No
         # and of all that was asked meanwhile nothing failed, and nothing is lost.
         load.stop()
         assert load.failures() == {} and load.requests > 100
-        wait_until(lambda: all(ended(machine.url, run) for run in asleep), 20)
+        wait_until(lambda: all(ended(machine.url, run) for run in asleep), REST_S + 20)
         checked(cluster, [*load.acknowledged, *asleep])
 
 

@@ -20,6 +20,8 @@ import pytest
 
 from tests import postgres
 from tests.waiting import wait_until
+from windlass.core.document_level import LEVEL
+from windlass.core.errors import Invalid, Unavailable
 from windlass.sdk.client import Client, new_run_id
 
 Process = subprocess.Popen[bytes]
@@ -34,6 +36,10 @@ CHAIN = {
         "third": {"kind": "noop", "needs": ["second"]},
     },
 }
+
+ASKS = {"id": "asks", "steps": {"ask": {"kind": "approval"}}}
+GRAPH = {"id": "graph", "nodes": [{"id": "a", "type": "shell", "config": {"command": "true"}}], "edges": []}
+MAPS = {"id": "maps", "steps": {"each": {"kind": "map", "with": {"over": [1, 2], "step": {"kind": "noop"}}}}}
 
 
 def unpack(commit: str, folder: Path) -> None:
@@ -92,9 +98,72 @@ def test_the_program_before_this_one_and_this_one_share_a_cluster(tmp_path: Path
             assert _has_succeeded(old, run)
 
 
-def _start(client: Client) -> str:
+def test_what_only_this_program_knows_is_refused_until_the_one_before_has_left(tmp_path: Path) -> None:
+    before, database = tmp_path / "before", postgres.url()
+    before.mkdir()
+    asyncio.run(postgres.dropped(SCHEMA))
+    unpack(BEFORE, before)
+    if _level(before) >= LEVEL:
+        pytest.skip("the program before this one knows of control, too")
+    with (
+        node(before, "old", database, tmp_path) as (old, leaving),
+        node(REPOSITORY, "new", database, tmp_path) as (new, _),
+    ):
+        # Given a cluster in which an older node would not know what to make of it
+        told = pytest.raises(Unavailable, match="too old to know of this")
+        for name, document in (("maps", MAPS), ("graph", GRAPH)):
+            with Client(new.url, busy_s=0.0, patience_s=0.0) as client, told:
+                client.apply(name, json.dumps(document).encode(), "application/json")
+        with pytest.raises(Invalid):
+            old.apply("maps", json.dumps(MAPS).encode(), "application/json")
+        # When that one has left, it is taken, and runs.
+        leaving.send_signal(signal.SIGTERM)
+        wait_until(partial(_takes, new), within_s=60.0)
+        run = new_run_id()
+        new.start("maps", run_id=run)
+        wait_until(partial(_has_succeeded, new, run), within_s=60.0)
+
+
+def test_runs_that_wait_are_all_listed_once_the_program_before_has_left(tmp_path: Path) -> None:
+    before, database = tmp_path / "before", postgres.url()
+    before.mkdir()
+    asyncio.run(postgres.dropped(SCHEMA))
+    unpack(BEFORE, before)
+    with (
+        node(before, "old", database, tmp_path) as (old, leaving),
+        node(REPOSITORY, "new", database, tmp_path) as (new, _),
+    ):
+        # Given runs that wait, some of them at the older node; one is answered there
+        old.apply("asks", json.dumps(ASKS).encode(), "application/json")
+        waiting = {_start(client, "asks") for client in (old, new) for _ in range(10)}
+        old.approve(waiting.pop(), "ask")
+        # When that one has left, all that wait are listed, and no others.
+        leaving.send_signal(signal.SIGTERM)
+        wait_until(lambda: _waiting(new) == waiting, within_s=60.0)
+
+
+def _waiting(client: Client) -> set[str]:
+    return {run["id"] for run in client.runs(waiting_for="any", limit=100)["items"]}
+
+
+def _level(code: Path) -> int:
+    """Of what the program in this folder reads."""
+    asked = [sys.executable, "-c", "from windlass.wire.versions import LEVEL; print(LEVEL)"]
+    told = subprocess.run(asked, cwd=code, env={**os.environ, "PYTHONPATH": str(code)}, capture_output=True)
+    return int(told.stdout)
+
+
+def _takes(client: Client) -> bool:
+    try:
+        client.apply("maps", json.dumps(MAPS).encode(), "application/json")
+    except Unavailable:
+        return False
+    return True
+
+
+def _start(client: Client, workflow: str = "chain") -> str:
     run = new_run_id()
-    client.start("chain", run_id=run)
+    client.start(workflow, run_id=run)
     return run
 
 

@@ -59,6 +59,9 @@ class Mark(NamedTuple):
     place: str  # of a worker of its own: its name
 
 
+REST_S = 15  # longer than a node takes to join
+
+
 def documents(marks: Path) -> list[dict[str, Json]]:
     """One step; a chain of all kinds; a sleeper; one long step; one that prints."""
     file = str(marks)
@@ -91,6 +94,14 @@ def documents(marks: Path) -> list[dict[str, Json]]:
             "steps": {
                 "begin": {"kind": "noop"},
                 "sleep": {"kind": "wait", "with": {"for": "2s"}, "needs": ["begin"]},
+                "end": {"kind": "noop", "needs": ["sleep"]},
+            },
+        },
+        {
+            "id": "rest",
+            "steps": {
+                "begin": {"kind": "noop"},
+                "sleep": {"kind": "wait", "with": {"for": f"{REST_S}s"}, "needs": ["begin"]},
                 "end": {"kind": "noop", "needs": ["sleep"]},
             },
         },

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from windlass.core import run as core
 from windlass.core.assign.placed import Placed, Ranked
 from windlass.core.commands import (
+    Answered,
     CancelRun,
     FinishStep,
     GrantStep,
@@ -20,11 +21,12 @@ from windlass.core.commands import (
     Wake,
 )
 from windlass.core.definition import Definition, Retry, Step
-from windlass.core.effects import Dispatch, Effect, Recall, RecallAll, Watch, Withdraw
+from windlass.core.effects import Dispatch, Effect, Forget, Recall, RecallAll, Watch, Withdraw
+from windlass.core.errands import CancelOther, GiveBack, Permit, StartOther
 from windlass.core.errors import Refused
 from windlass.core.events import AttemptFailed, AttemptLost, RunEvent, StepSucceeded
 from windlass.core.names import Attempt, SessionId, StepId, WorkerId, WorkflowId
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
 from windlass.core.task import Failure, Outcome, Success
 
 ME = WorkerId("w1")
@@ -76,6 +78,8 @@ class Outside:
     def play(self, command: RunCommand) -> list[RunEvent]:
         events = core.perform(self.run, command)
         self.events += events
+        if isinstance(command, Answered):
+            self._told(command.errand)
         for event in events:
             self._answered(event)
             for effect in core.effects([event]):
@@ -98,7 +102,17 @@ class Outside:
             case Withdraw():
                 self.owed = {e for e in self.owed if not isinstance(e, Dispatch)}
             case RecallAll():
-                self.owed.clear()
+                self.owed = {e for e in self.owed if not isinstance(e, Dispatch | Watch)}
+            case Forget():
+                self._told(effect.errand)
+            case StartOther() | CancelOther() | Permit() | GiveBack():
+                self.owed.add(effect)
+            case _:
+                raise AssertionError(f"a run does not owe {effect!r}")
+
+    def _told(self, errand: str) -> None:
+        """There is a last word on this errand, or nobody waits for one."""
+        self.owed = {e for e in self.owed if getattr(e, "errand", None) != errand}
 
 
 def _names(effect: Effect, step: StepId, attempt: Attempt) -> bool:
@@ -150,12 +164,12 @@ def any_definition(chance: random.Random) -> Definition:
 def any_command(chance: random.Random, run: Run, at: float) -> RunCommand:
     """Mostly what an honest outside would send, now and then something late, doubled or foreign."""
     i = chance.randrange(len(run.steps))
-    step, state = run.definition.steps[i].id, run.steps[i]
+    step, state = run.step(i).id, run.steps[i]
     attempt = Attempt(max(1, state.attempt + chance.choice([0, 0, 0, 0, -1, 1])))
     out = [j for j, s in enumerate(run.steps) if s.phase in ("queued", "running")]
     if out and chance.random() < 0.7:
         i = chance.choice(out)
-        step, attempt = run.definition.steps[i].id, run.steps[i].attempt
+        step, attempt = run.step(i).id, run.steps[i].attempt
     match chance.choices(
         ["finish", "fail", "grant", "lose", "wake", "pause", "resume", "cancel", "release"],
         [10, 4, 6, 4, 6, 1, 2, 0.1, 4],
@@ -174,9 +188,7 @@ def any_command(chance: random.Random, run: Run, at: float) -> RunCommand:
         case "lose":
             return any_loss(chance, step, attempt, at)
         case "release":
-            parked = [
-                s.id for s, now in zip(run.definition.steps, run.steps, strict=True) if now.phase == "parked"
-            ]
+            parked = [s.id for s, now in run.all_steps() if now.phase == "parked"]
             step = chance.choice(parked) if parked and chance.random() < 0.8 else step
             return ReleaseStep(id=chance.choice(["again", str(chance.random())]), step=step, at=at)
         case "pause":

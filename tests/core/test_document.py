@@ -258,9 +258,15 @@ def test_what_is_missing_from_an_absent_with_is_missing_from_the_step() -> None:
         (
             {"kind": "pyton"},
             "/kind",
-            "expected one of python, http, shell, code, wait, noop, found the text 'pyton'; ",
+            "expected one of python, http, shell, code, pipeline, wait, noop, approval, signal, workflow, "
+            "map, loop, switch, found the text 'pyton'; ",
         ),
-        ({"kind": None}, "/kind", "expected one of python, http, shell, code, wait, noop, found null"),
+        (
+            {"kind": None},
+            "/kind",
+            "expected one of python, http, shell, code, pipeline, wait, noop, approval, signal, workflow, "
+            "map, loop, switch, found null",
+        ),
         ({"with": 3}, "/with", "expected an object, found the number 3"),
         ({"needs": 3}, "/needs", "expected the id of a step, found the number 3"),
         ({"needs": ["a", 3]}, "/needs/1", "expected the id of a step, found the number 3; put it in quotes"),
@@ -365,7 +371,7 @@ def test_each_key_of_a_step_says_what_it_wants(step: dict[str, Any], pointer: st
         (
             {"id": "w", "steps": {"a": {}}},
             "/steps/a",
-            "`kind` is missing; write one of python, http, shell, code, wait",
+            "`kind` is missing; write one of python, http, shell, code, pipeline, wait",
         ),
         ({"id": "w", "steps": {"a b": {"kind": "noop"}}}, "/steps/a b", "'a b' cannot be an id; use letters"),
         ({"id": "w", "steps": {"": {"kind": "noop"}}}, "/steps/", "'' cannot be an id; use letters"),
@@ -694,3 +700,24 @@ def in_order(definition: Definition) -> Iterator[int]:
             waits[child] -= 1
             if not waits[child]:
                 ready.append(child)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_document_that_is_read_literally_has_no_expressions(as_list: bool) -> None:
+    steps: dict[str, dict[str, Any]] = {
+        "a": {
+            "kind": "shell",
+            "with": {"command": "echo '${{ 1 + 1 }}'", "env": {"X": "${{"}},
+            "labels": {"x": "${{"},
+        },
+        "b": {"kind": "noop", "needs": ["a"]},
+    }
+    given = {"id": "w", "steps": [{"id": name, **step} for name, step in steps.items()] if as_list else steps}
+    with pytest.raises(Invalid):
+        document.read(given)
+    first, second = document.read_literally(given).steps
+    assert first.with_ == steps["a"]["with"] and not first.templated
+    assert (first.labels, second.needs) == ({"x": "${{"}, ("a",))
+    for other in ({"id": "w"}, {"id": "w", "steps": [3, {"with": "${{"}]}, "${{"):
+        with pytest.raises(Invalid):
+            document.read_literally(other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.core.outside import failed, finish, grant, lose
 from tests.core.test_run import begin, queued, shown, step
-from windlass.core import run as core
+from windlass.core import scope
 from windlass.core.commands import PauseRun, ResumeRun, Wake
 from windlass.core.definition import Retry
 from windlass.core.events import AttemptFailed, RetryScheduled, RunEnded, StepFailed
@@ -81,7 +81,7 @@ def test_what_a_failed_attempt_left_is_kept_once_and_is_not_its_output() -> None
     assert attempt.failure.value is None
     assert isinstance(failure, StepFailed) and failure.failure.value is None
     assert outside.run.steps[0].value == {"stdout": "42"}
-    assert core.output(outside.run, StepId("a")) is None, "children of a skipped step get nothing, as ever"
+    assert scope.output(outside.run, StepId("a")) is None, "children of a skipped step get nothing, as ever"
 
 
 def test_a_step_that_no_worker_takes_in_time_ends_its_run_as_cancelled() -> None:

@@ -29,7 +29,7 @@ from windlass.core.execution_task import (
 )
 from windlass.core.faults import Faults
 from windlass.core.names import WorkerId
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
 from windlass.core.task import Failure, Success
 from windlass.core.task_fold import STEP, WORKFLOW, fold, result_of
 from windlass.core.task_view import view

@@ -8,10 +8,11 @@ from msgspec import structs
 from tests.core.outside import ME, failed, finish, grant, lose, start
 from windlass.core import document, explain, wording
 from windlass.core.commands import CancelRun, PauseRun, RunCommand
-from windlass.core.explain import Explanation, Outside, TaskSeen, WorkerSeen
+from windlass.core.explain import Explanation
+from windlass.core.explain_workers import Outside, TaskSeen, WorkerSeen
 from windlass.core.names import StepId
 from windlass.core.run import perform
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
 from windlass.core.task import Failure
 
 NOON = 1_767_268_800.0  # 2026-01-01T12:00:00Z
@@ -47,6 +48,7 @@ def test_a_capability_that_nobody_offers_is_named_with_the_command_that_brings_i
     (reason,) = told_of.reasons
     assert (reason.kind, reason.step, reason.requires) == ("capability", "crunch", ("gpu",))
     assert (reason.since, reason.next) == (NOON, "windlass worker --capabilities gpu")
+    assert reason.workers == {"unfit": 1}
 
 
 def test_without_any_worker_nothing_runs() -> None:
@@ -68,7 +70,8 @@ def test_a_step_that_waits_for_a_slot_says_who_is_before_it() -> None:
         "Step a waits for a free slot: the worker that can run it is busy with 8 tasks, "
         "and 3 tasks are before it."
     )
-    assert (kinds(told_of), told_of.reasons[0].ahead) == (["slots"], 3)
+    (reason,) = told_of.reasons
+    assert (reason.kind, reason.ahead, reason.held, reason.workers) == ("slots", 3, 8, {"busy": 1})
 
 
 def test_a_step_that_a_worker_just_took_is_no_riddle() -> None:
@@ -122,7 +125,9 @@ def test_several_workers_that_may_not_have_it_are_counted_by_what_keeps_them() -
         structs.replace(IDLE, id="w4", degraded=True),
         WorkerSeen("w5", frozenset({"gpu"}), free=1),
     )
-    assert told(played({"a": {"kind": "noop"}}), *workers).sentence == (
+    told_of = told(played({"a": {"kind": "noop"}}), *workers)
+    assert told_of.reasons[0].workers == {"paused": 1, "silent": 2, "degraded": 1}
+    assert told_of.sentence == (
         "Step a waits for a worker: of the 4 workers that can run it, 1 is paused, 2 do not answer and "
         "1 failed so often that it gets only a task now and then; see `windlass workers`."
     )
@@ -180,7 +185,7 @@ def test_a_retry_says_why_when_and_how_often() -> None:
     )
     (reason,) = told_of.reasons
     assert (reason.kind, reason.attempt, reason.attempts) == ("retry", 2, 5)
-    assert (reason.since, reason.until) == (NOON + 1, NOON + 21)
+    assert (reason.since, reason.until, reason.why) == (NOON + 1, NOON + 21, "HttpStatus: 503")
 
 
 def test_a_pause_comes_first_and_holds_back_retries() -> None:
@@ -217,7 +222,7 @@ def test_a_pause_stops_a_relative_wait_but_no_date() -> None:
     }
     told_of = told(played(steps, PauseRun(id="p", at=NOON + 600)), after_s=3000)
     by_kind = {reason.kind: reason for reason in told_of.reasons}
-    assert by_kind["wait"].until is None
+    assert (by_kind["wait"].until, by_kind["wait"].left_s) == (None, 3000.0)
     assert "another 50 min once the run is resumed" in by_kind["wait"].detail
     assert by_kind["timer"].until is not None
 
@@ -240,6 +245,7 @@ def test_a_run_that_will_fail_says_what_it_waits_for_and_why() -> None:
         "Step a still runs on worker w1 since 12:00 UTC (attempt 1); "
         "then the run fails, because step b failed (HttpStatus: 503)."
     )
+    assert (told_of.reasons[0].name, told_of.reasons[0].why) == ("b", "HttpStatus: 503")
     assert kinds(told_of) == ["running"]
 
 
@@ -254,6 +260,7 @@ def test_max_parallel_and_parents_are_counted_behind_what_runs() -> None:
         "(besides: 2 held back by max_parallel, 1 waiting for other steps, a deadline)."
     )
     assert told_of.reasons[1].detail == "2 steps are held back by max_parallel: 1 at a time"
+    assert (told_of.reasons[1].name, told_of.reasons[1].most) == ("max_parallel", 1)
     assert told_of.reasons[3].until == NOON + 3600
     assert told_of.counts == {"running": 1, "limit": 2, "parents": 1, "deadline": 1}
 
@@ -271,6 +278,7 @@ def test_an_ended_run_has_one_reason() -> None:
     run = played({"a": {"kind": "noop"}}, CancelRun(id="c", reason="wrong day", at=NOON + 5))
     told_of = told(run, IDLE)
     assert told_of.sentence == "The run was cancelled at 12:00 UTC: wrong day; nothing is left to do."
+    assert (told_of.reasons[0].then, told_of.reasons[0].why) == ("cancelled", "wrong day")
     assert kinds(told_of) == ["ended"]
 
 

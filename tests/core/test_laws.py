@@ -39,8 +39,10 @@ from windlass.core.events import (
     StepSucceeded,
     WaitStarted,
 )
-from windlass.core.names import StepId
-from windlass.core.run_state import OPEN, Run, apply, image, restore
+from windlass.core.names import StepId, WorkflowId
+from windlass.core.run_model import Run
+from windlass.core.run_state import apply, image, restore
+from windlass.core.step_state import OPEN
 from windlass.core.workflow import Workflow
 from windlass.core.workflow import apply as apply_workflow
 from windlass.core.workflow import perform as perform_workflow
@@ -283,6 +285,7 @@ def _workflow_commands(seed: int) -> Iterator[DefineWorkflow | DeleteWorkflow]:
                 create=chance.random() < 0.2,
                 update=chance.random() < 0.2,
                 expected_version=chance.choice([None, None, None, 1, 2]),
+                text=chance.choice(["", "", "# as it was", "# otherwise"]),
                 at=float(n),
             )
 
@@ -293,7 +296,7 @@ def test_the_laws_hold_for_workflows_too(seed: int) -> None:
     last = 0
     for command in _workflow_commands(seed):
         try:
-            events = perform_workflow(live, command)
+            events = perform_workflow(live, command, WorkflowId("w"))
         except Refused:
             assert live == replayed
             continue
@@ -302,7 +305,7 @@ def test_the_laws_hold_for_workflows_too(seed: int) -> None:
             apply_workflow(replayed, read)  # type: ignore[arg-type]  # a workflow's event
         assert live == replayed  # replay
         try:
-            assert perform_workflow(live, command) == []  # repeat
+            assert perform_workflow(live, command, WorkflowId("w")) == []  # repeat
         except Refused:
             # A save that expected the version before its own is refused once another id has passed.
             assert command.id != live.command

@@ -6,13 +6,15 @@ import pytest
 
 from tests.core.outside import ME, SESSION, Outside, failed, finish, grant, start
 from windlass.core import run as core
+from windlass.core import scope
 from windlass.core.commands import CancelRun, LoseStep, PauseRun, ResumeRun, Wake
 from windlass.core.definition import Definition, Retry, Step
 from windlass.core.effects import Dispatch, Recall, RecallAll, Watch, Withdraw
 from windlass.core.errors import NotFound, Refused
 from windlass.core.events import AttemptFailed, RetryScheduled, RunEnded, StepFailed, StepQueued
 from windlass.core.names import Attempt, RunId, StepId, WorkflowId
-from windlass.core.run_state import SHOWN, Run
+from windlass.core.run_model import Run
+from windlass.core.step_state import SHOWN
 from windlass.core.task import Failure, Success
 
 
@@ -143,7 +145,7 @@ def test_on_failure_skip_lets_the_children_go_on_and_ends_as_partial_success() -
     outside = begin(step("a", on_failure="skip"), step("b", "a"))
     outside.play(finish("a", 1, failed()))
     assert shown(outside) == {"a": "failed", "b": "queued"}
-    assert core.output(outside.run, StepId("a")) is None
+    assert scope.output(outside.run, StepId("a")) is None
     outside.play(finish("b"))
     assert outside.run.status == "partial_success"
 

@@ -60,6 +60,36 @@ def test_argv_and_keys_cannot_hold_a_secret() -> None:
     assert "process" in secret_refs.ARGV or "every user" in faults.listed[0].message
 
 
+def test_what_is_repeated_and_what_undoes_is_looked_at_as_any_step() -> None:
+    argv: Json = {"kind": "shell", "with": {"argv": ["echo", "{{ secrets.A }}"]}}
+    given: dict[str, Json] = a_document("map", over=[1], step={**argv, "undo": argv})
+    given["steps"]["b"] = {"kind": "noop", "with": {"value": "{{ secrets.A }}"}, "undo": argv}
+    faults = Faults()
+    secret_refs.check(given, faults)
+    assert [fault.pointer for fault in faults.listed] == [
+        "/steps/a/with/step/undo/with/argv/1",
+        "/steps/a/with/step/with/argv/1",
+        "/steps/b/undo/with/argv/1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("approval", "prompt"),
+        ("signal", "default"),
+        ("workflow", "input"),
+        ("map", "over"),
+        ("wait", "until"),
+    ],
+)
+def test_a_secret_that_nobody_would_fill_in_has_a_fault(kind: str, key: str) -> None:
+    faults = Faults()
+    secret_refs.check(a_document(kind, **{key: ["{{ secrets.A }}"]}), faults)
+    (fault,) = faults.listed
+    assert fault.pointer == f"/steps/a/with/{key}" and "a worker runs" in fault.message
+
+
 @pytest.mark.parametrize(
     "url",
     ["{{ secrets.HOOK }}", "https://x.example/{{ secrets.A }}?k={{secrets.B}}", "https://{{ secrets.H }}/x"],

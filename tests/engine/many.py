@@ -33,7 +33,7 @@ class Many:
         self.loop = loop
         self.settings = settings or NodeSettings(shards=SHARDS, look_s=None, shard=Settings())
         self.store = MemoryStore()
-        self.registry = MemoryRegistry(self.store.open_runs)
+        self.registry = MemoryRegistry(self.store.open_runs, self.store.spaces)
         self.leases = MemoryLeases(self.store, self.settings.shards, clock=self.now)
         self.network = SimNetwork(random.Random(1))
         self.posts: dict[str, Post] = {}

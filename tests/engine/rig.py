@@ -13,7 +13,7 @@ from windlass.core import document
 from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ResumeRun, StartRun
 from windlass.core.names import Key, SessionId, WorkerId, WorkflowId, run_key, workflow_key
 from windlass.core.orders import Reply
-from windlass.core.run_state import RunImage
+from windlass.core.run_model import RunImage
 from windlass.core.task import Json, Outcome, Success, Task, TaskName
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.post import Post

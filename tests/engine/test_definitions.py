@@ -117,3 +117,14 @@ def test_what_was_being_read_when_another_database_took_over_is_not_remembered()
         assert rig.node.definitions.cached("default", "w", 1) is None
 
     play(story)
+
+
+def test_a_version_from_before_there_were_expressions_is_read_as_it_was_meant() -> None:
+    async def story(rig: Rig) -> None:
+        await rig.up()
+        await rig.define({"a": {"kind": "shell", "with": {"command": "echo '${{ github.sha }}'"}}})
+        (step,) = (await rig.node.definitions.get("default", "w", 1)).steps
+        assert step.with_ == {"command": "echo '${{ github.sha }}'"}
+        assert not step.templated
+
+    play(story)

@@ -16,7 +16,7 @@ from windlass.core.commands import CancelRun, DeleteWorkflow, StartRun, Wake
 from windlass.core.errors import NotFound, Overloaded, Refused, Stuck, Unavailable, Unknown
 from windlass.core.names import WorkflowId, run_key, workflow_key
 from windlass.core.orders import Free, Read
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
 from windlass.core.task import Failure, Success
 from windlass.engine.letters import Letter
 from windlass.engine.shard import Shard

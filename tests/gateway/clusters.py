@@ -45,7 +45,7 @@ class Town:
 
     def __post_init__(self) -> None:
         self.leases = MemoryLeases(self.store, SHARDS, clock=time.time)
-        self.registry = MemoryRegistry(self.store.open_runs)
+        self.registry = MemoryRegistry(self.store.open_runs, self.store.spaces)
 
     async def add(self, name: str) -> House:
         async with AsyncExitStack() as life:

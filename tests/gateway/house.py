@@ -95,7 +95,7 @@ class House:
         path: str,
         json: Json = None,
         *,
-        data: bytes | str | None = None,
+        data: io.BytesIO | bytes | str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         url = f"http://127.0.0.1:{self.port}{path}"
@@ -155,7 +155,8 @@ def find(routes: list[Route], method: str, path: str) -> Route | None:
     fitting = [
         route
         for route in routes
-        if route.method == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route.path), plain)
+        if route.method == method
+        and re.fullmatch(re.sub(r"\{\w+\}", ".*" if route.rest else "[^/]+", route.path), plain)
     ]
     return min(fitting, key=lambda route: route.path.count("{"), default=None)
 

@@ -10,9 +10,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.gateway.clusters import SHARDS, Town, town
 from tests.gateway.house import ONE_STEP, House, house
 from tests.waiting import until
+from windlass.core.cluster import Holding, Member, Move, NodeId, Plan, View
 from windlass.core.strategies import BY_TYPE
 from windlass.core.task import Json
 from windlass.engine.node import NodeSettings
+from windlass.gateway.cluster import moving
 from windlass.leases import Census, ClusterEvent, LeasesAway
 
 API = "/api/v1/cluster"
@@ -521,3 +523,47 @@ def test_runs_whose_ids_the_server_chooses_live_where_they_were_asked_for() -> N
                     assert home.node.router.shard(home.node.shard_of(run)) is not None
 
     asyncio.run(play())
+
+
+# What moved.
+
+
+def test_a_move_is_told_while_it_is_planned_and_not_once_it_was_made_or_overtaken() -> None:
+    nodes = {NodeId(name): Member(id=NodeId(name), name=name.upper(), address=name) for name in "ab"}
+    moves = tuple(Move(shard, NodeId("a"), NodeId("b"), epoch=1) for shard in range(3))
+    gone = Move(3, NodeId("a"), NodeId("dead"), epoch=1)
+    a, b = NodeId("a"), NodeId("b")
+    shards = {0: Holding(a, 1), 1: Holding(b, 2), 2: Holding(a, 2), 3: Holding(a, 1)}
+    view = View(members=nodes, shards=shards, plan=Plan(round=1, moves=(*moves, gone)))
+    assert moving(view) == {0: "B"}
+
+
+def test_every_node_tells_when_each_shard_moved_and_who_had_it_before() -> None:
+    async def scene(here: Town) -> None:
+        owners = {s["shardId"]: s["location"] for s in (await shards_told(here))["shards"]}
+        names = {home.node.me.address: name for name, home in here.homes.items()}
+        lost = {number for number, address in owners.items() if names[address] == "n3"}
+        before = datetime.now(UTC)
+        await here.kill("n3")
+        await here.settled("n1", "n2")
+        told = {shard["shardId"]: shard for shard in (await shards_told(here))["shards"]}
+        for number in lost:
+            assert told[number]["movedFrom"] == "n3"
+            assert datetime.fromisoformat(told[number]["movedAt"]) >= before
+        assert lost
+
+    together(scene)
+
+
+async def shards_told(here: Town) -> Json:
+    return same(await here.ask(f"{API}/shards"))
+
+
+def test_a_node_alone_never_moved_anything() -> None:
+    async def scene(home: House) -> None:
+        told = (await home.ask("GET", f"{API}/shards")).json["shards"]
+        assert {(shard["movedAt"], shard["movedFrom"], shard["movingTo"]) for shard in told} == {
+            (None, None, None)
+        }
+
+    alone(scene)

@@ -1,11 +1,14 @@
 """The schema of workflow documents says what the core says: it takes what is sound, and no unknown key."""
 
 import asyncio
+import copy
 import re
 from importlib import resources
 from pathlib import Path
 
 import pytest
+from hypothesis import given as giving
+from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
 from tests.gateway.house import house
@@ -44,6 +47,29 @@ WITH: dict[str, Json] = {
     },
     "wait": {"for": "1h30m"},
     "noop": {"value": None},
+    "pipeline": {
+        "stages": [
+            {"id": "n", "type": "source", "nodeType": "random.numbers", "config": {"count": 3}},
+            {"id": "log", "type": "sink", "nodeType": "console.log"},
+        ],
+        "edges": [{"from": "n", "to": "log"}],
+    },
+    "approval": {"prompt": "Ship it?", "who": ["alice"], "timeout": "2d", "on_timeout": "reject"},
+    "signal": {"name": "payment", "timeout": "1d", "default": None},
+    "workflow": {"workflow": "other", "version": 3, "input": {"n": "${{ inputs.day }}"}, "wait": False},
+    "map": {
+        "over": "${{ inputs.day }}",
+        "max_parallel": 20,
+        "step": {
+            "kind": "noop",
+            "with": {"value": "${{ item }}"},
+            "retry": {"attempts": 2},
+            "on_failure": "skip",
+            "when": "${{ index > 0 }}",
+        },
+    },
+    "loop": {"until": "${{ item == 3 }}", "max": 5, "delay": "1s", "step": {"kind": "noop"}},
+    "switch": {"cases": [{"when": True, "then": ["led"]}], "default": []},
 }
 FULL: Json = {
     "needs": "first",
@@ -58,12 +84,20 @@ FULL: Json = {
     "assign": {"strategy": "affinity", "affinity": "customers"},
     "executor": "calendar",
     "requiredCapabilities": ["eu"],
+    "when": "${{ inputs.day != '' }}",
+    "undo": {"kind": "noop", "with": {"value": "${{ steps.first.output }}"}, "timeout": "1m"},
+    "concurrency": {"key": "it-${{ inputs.day }}", "limit": 3, "on_conflict": "queue"},
+    "rate": "10/1m",
 }
 ONLY: dict[str, Json] = {"python": {"heartbeat_timeout": "30s"}}
 
 
+INPUTS: Json = {"day": {"type": "string", "required": True, "pattern": "[0-9-]+"}, "n": "integer"}
+
+
 def workflow(step: Json, **more: Json) -> Json:
-    return {"id": "one", "steps": {"first": {"kind": "noop"}, "other": {"kind": "noop"}, "it": step}, **more}
+    others = {name: {"kind": "noop"} for name in ("first", "other", "led")}
+    return {"id": "one", "steps": {**others, "it": step}, "inputs": INPUTS, **more}
 
 
 def whole(kind: str) -> Json:
@@ -74,6 +108,10 @@ def whole(kind: str) -> Json:
         deadline="1d",
         max_parallel=2,
         assign="placing:by_rack",
+        output={"all": "${{ steps.it.output }}"},
+        concurrency=1,
+        rate={"key": "api", "limit": 10, "per": "1m"},
+        schedule={"cron": "0 2 * * *", "timezone": "Europe/Berlin", "overlap": "queue", "catch_up": "1h"},
     )
 
 
@@ -88,17 +126,23 @@ def is_sound(given: Json) -> bool:
 def written_documents() -> dict[str, Json]:
     """Every workflow in the examples, the docs and the README."""
     files = [Path(str(part)) for part in resources.files("windlass.examples").iterdir()]
-    found = {path.name: path.read_text() for path in files if path.suffix == ".yaml"}
+    files += (REPOSITORY / "examples").iterdir()
+    found = {path.name: path.read_text() for path in files if path.suffix in (".yaml", ".json")}
     for path in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
         for i, block in enumerate(re.findall(r"```ya?ml\n(.*?)```", path.read_text(), re.DOTALL)):
             found[f"{path.name} {i}"] = block
     parsed = {name: text.parse(block.encode(), kind="yaml").document for name, block in found.items()}
-    return {name: given for name, given in parsed.items() if isinstance(given, dict) and "steps" in given}
+    return {
+        name: given
+        for name, given in parsed.items()
+        if isinstance(given, dict) and ("steps" in given or "nodes" in given)
+    }
 
 
 def test_whatever_we_wrote_fits() -> None:
     documents = written_documents()
-    assert len(documents) >= 5
+    assert len(documents) >= 10
+    assert any("nodes" in given for given in documents.values())
     for name, given in documents.items():
         assert is_sound(given), name
         assert not [str(error) for error in VALIDATOR.iter_errors(given)], name
@@ -126,15 +170,23 @@ def known_keys(given: Json, pointer: str) -> set[str]:
 def test_unknown_keys_are_refused_wherever_the_core_refuses_them_and_known_ones_are_the_same(
     kind: str,
 ) -> None:
-    name = f"{kind.capitalize()}Step"
-    step = SCHEMA["$defs"][name]["properties"]
+    parts, name = SCHEMA["$defs"], kind.capitalize()
     places = {
-        "": SCHEMA["properties"],
-        "/steps/it": step,
-        "/steps/it/with": step["with"]["properties"],
-        "/steps/it/retry": SCHEMA["$defs"]["Retry"]["properties"],
-        "/steps/it/assign": SCHEMA["$defs"]["Assign"]["anyOf"][1]["properties"],
+        "": parts["WorkflowDocument"]["properties"],
+        "/steps/it": parts[f"{name}Step"]["properties"],
+        "/steps/it/with": parts[f"{name}With"]["properties"],
+        "/steps/it/undo": parts["NoopUndo"]["properties"],
+        "/steps/it/concurrency": parts["StepConcurrency"]["anyOf"][1]["properties"],
+        "/steps/it/retry": parts["Retry"]["properties"],
+        "/steps/it/assign": parts["Assign"]["anyOf"][1]["properties"],
+        "/schedule": parts["WorkflowDocument"]["properties"]["schedule"]["anyOf"][1]["properties"],
+        "/rate": parts["Rate"]["anyOf"][1]["properties"],
+        "/inputs/day": parts["WorkflowDocument"]["properties"]["inputs"]["additionalProperties"]["anyOf"][1][
+            "properties"
+        ],
     }
+    if kind in ("map", "loop"):
+        places["/steps/it/with/step"] = parts["NoopBody"]["properties"]
     for pointer, properties in places.items():
         given = whole(kind)
         place = given
@@ -178,6 +230,44 @@ WRONG: dict[str, Json] = {
     "no executor": workflow({"kind": "noop", "executor": ""}),
     "a heartbeat of nobody": workflow({"kind": "noop", "heartbeat_timeout": "30s"}),
     "a list without ids": {"id": "one", "steps": [{"kind": "noop"}]},
+    "code from outside": workflow({"kind": "python", "with": {"call": "${{ inputs.day }}"}}),
+    "no approver": workflow({"kind": "approval", "with": {"who": []}}),
+    "an end without a time": workflow({"kind": "approval", "with": {"on_timeout": "fail"}}),
+    "a default without a time": workflow({"kind": "signal", "with": {"default": 1}}),
+    "no signal": workflow({"kind": "signal", "with": {"name": "a b"}}),
+    "no workflow": workflow({"kind": "workflow", "with": {}}),
+    "no version of it": workflow({"kind": "workflow", "with": {"workflow": "w", "version": 0}}),
+    "no list": workflow({"kind": "map", "with": {"over": "files", "step": {"kind": "noop"}}}),
+    "no step to repeat": workflow({"kind": "map", "with": {"over": []}}),
+    "a body that waits": workflow({"kind": "map", "with": {"over": [], "step": {"kind": "wait"}}}),
+    "a body with needs": workflow(
+        {"kind": "map", "with": {"over": [], "step": {"kind": "noop", "needs": "first"}}}
+    ),
+    "a body with a fallback": workflow(
+        {
+            "kind": "map",
+            "with": {"over": [], "step": {"kind": "noop", "on_failure": {"fallback": "other"}}},
+        }
+    ),
+    "no bound": workflow({"kind": "loop", "with": {"until": "true", "step": {"kind": "noop"}}}),
+    "two conditions": workflow(
+        {"kind": "loop", "with": {"until": "true", "while": "true", "max": 3, "step": {"kind": "noop"}}}
+    ),
+    "no case": workflow({"kind": "switch", "with": {"cases": []}}),
+    "a case of nothing": workflow({"kind": "switch", "with": {"cases": [{"when": "true"}]}}),
+    "no condition": workflow({"kind": "noop", "when": 3}),
+    "an undo of many": workflow({"kind": "noop", "undo": {"kind": "map", "with": {"over": []}}}),
+    "an undo of an undo": workflow({"kind": "noop", "undo": {"kind": "noop", "undo": {"kind": "noop"}}}),
+    "a step that replaces": workflow({"kind": "noop", "concurrency": {"limit": 1, "on_conflict": "replace"}}),
+    "no period": workflow({"kind": "noop"}, rate={"limit": 3}),
+    "no rate": workflow({"kind": "noop"}, rate="often"),
+    "nobody at once": workflow({"kind": "noop"}, concurrency=0),
+    "no type": workflow({"kind": "noop"}, inputs={"day": "text"}),
+    "no times": workflow({"kind": "noop"}, schedule={}),
+    "two times": workflow({"kind": "noop"}, schedule={"cron": "@daily", "every": "1d"}),
+    "no overlap": workflow({"kind": "noop"}, schedule={"cron": "@daily", "overlap": "maybe"}),
+    "no stages": workflow({"kind": "pipeline", "with": {"stages": [], "edges": []}}),
+    "no edges": workflow({"kind": "pipeline", "with": {"stages": [{"id": "a", "nodeType": "map"}]}}),
 }
 
 
@@ -194,10 +284,82 @@ def test_every_duration_that_the_core_takes_fits(given: Json) -> None:
     assert VALIDATOR.is_valid(waits)
 
 
-def test_editors_can_fetch_it() -> None:
+OPEN: dict[str, Json] = {
+    "http": {"url": "${{ inputs.day }}", "method": "${{ inputs.day }}", "headers": "${{ inputs.n }}"},
+    "shell": {"argv": "${{ inputs.n }}", "env": {"A": "${{ inputs.day }}"}},
+    "code": {
+        "language": "c",
+        "code": "1",
+        "files": "${{ inputs.n }}",
+        "limits": {"memory": "${{ inputs.day }}"},
+    },
+    "python": {"call": "a:b", "args": "${{ inputs.n }}"},
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_what_comes_out_of_an_expression_is_not_known_to_an_editor(kind: str) -> None:
+    given = workflow({"kind": kind, "with": OPEN[kind]})
+    assert is_sound(given)
+    assert not [str(error) for error in VALIDATOR.iter_errors(given)]
+
+
+GRAPH: Json = {
+    "id": "g",
+    "name": "Numbers",
+    "nodes": [
+        {"id": "a", "type": "source", "nodeType": "random.numbers", "config": {"count": "3"}, "position": {}},
+        {"id": "b", "type": "sink", "nodeType": "console.log", "colour": "red"},
+    ],
+    "edges": [{"id": "e", "source": "a", "target": "b"}],
+    "metadata": {"schedule": {"enabled": True, "scheduleType": "cron", "cronExpression": "0 2 * * *"}},
+}
+
+
+def test_a_graph_fits_too_and_a_mixture_does_not() -> None:
+    assert is_sound(GRAPH)
+    assert VALIDATOR.is_valid(GRAPH)
+    assert not VALIDATOR.is_valid({**GRAPH, "nodes": {"a": {}}})
+    assert not VALIDATOR.is_valid({**GRAPH, "steps": {"a": {"kind": "noop"}}})
+
+
+texts = st.sampled_from(["x", "", "a b", "1s", "first"])
+scraps = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 3) | texts,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["when", "then", "kind", "limit", "key", "step", "cron", "type"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@giving(st.data())
+def test_whatever_the_core_takes_fits(data: st.DataObject) -> None:
+    """A document that says everything, with something else in one place or without it."""
+    given = copy.deepcopy(whole(data.draw(st.sampled_from(kinds.KINDS))))
+    place: Json = data.draw(st.sampled_from([given, given["steps"]["it"], given["steps"]["it"]["with"]]))
+    key = data.draw(st.sampled_from(sorted(place)))
+    while isinstance(place[key], dict) and place[key] and data.draw(st.booleans()):
+        place = place[key]
+        key = data.draw(st.sampled_from(sorted(place)))
+    if data.draw(st.booleans()):
+        del place[key]
+    else:
+        place[key] = data.draw(scraps | st.just("${{ inputs.n }}"))
+    if is_sound(given):
+        assert not [str(error) for error in VALIDATOR.iter_errors(given)]
+
+
+@pytest.mark.parametrize("path", ["schema", "schemas/workflow.json"])
+def test_editors_can_fetch_it(path: str) -> None:
     async def play() -> None:
         async with house() as home:
-            answer = await home.ask("GET", "/api/v1/schemas/workflow.json")
+            answer = await home.ask("GET", f"/api/v1/{path}")
             assert (answer.status, answer.json) == (200, SCHEMA)
 
     asyncio.run(play())

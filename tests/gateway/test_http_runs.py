@@ -456,6 +456,38 @@ def test_a_page_of_large_events_ends_early() -> None:
     play(scene, lambda task: Success("x" * 1_000_000))
 
 
+def test_the_events_of_one_step_are_found_among_those_of_all_page_by_page() -> None:
+    async def scene(home: House) -> None:
+        await home.save({"id": "wide", "steps": {f"s{i}": {"kind": "noop"} for i in range(300)}})
+        run = (await home.execute("wide"))["runId"]
+        page = (await home.ask("GET", f"{RUNS}/{run}/events?step=s299")).json
+        assert [event["type"] for event in page["items"]] == ["StepQueued", "StepSucceeded"]
+        assert {event["step"] for event in page["items"]} == {"s299"}
+        assert (page["next"], page["purged"]) == (None, False)
+        first = (await home.ask("GET", f"{RUNS}/{run}/events?step=s299&limit=1")).json
+        rest = (await home.ask("GET", f"{RUNS}/{run}/events?step=s299&after={first['next']}")).json
+        assert first["items"] + rest["items"] == page["items"]
+        assert (await home.ask("GET", f"{RUNS}/{run}/events?step=none")).json["items"] == []
+
+    play(scene)
+
+
+def test_looking_for_the_events_of_one_step_ends_early_where_events_are_large() -> None:
+    async def scene(home: House) -> None:
+        steps = {f"s{i}": {"kind": "noop", "needs": [f"s{i - 1}"] if i else []} for i in range(40)}
+        await home.save({"id": "heavy", "steps": steps})
+        run = (await home.execute("heavy"))["runId"]
+        found, after, pages = list[str](), 0, 0
+        while after is not None:
+            page = (await home.ask("GET", f"{RUNS}/{run}/events?step=s39&after={after}")).json
+            found += [event["type"] for event in page["items"]]
+            after, pages = page["next"], pages + 1
+        assert found == ["StepQueued", "StepSucceeded"]
+        assert pages > 4
+
+    play(scene, lambda task: Success("x" * 1_000_000))
+
+
 def test_a_purged_run_is_shown_by_its_row() -> None:
     async def scene(home: House) -> None:
         await home.save(ONE_STEP)

@@ -42,6 +42,7 @@ KNOWN = {
     "workflow": "one",
     "run": "done",
     "execution": "done",
+    "schedule": "yearly",
     "shard": 1,
     "task": "task_a4c3ed04a95a3da14a9d235c",
 }
@@ -124,6 +125,8 @@ async def furnish(home: House) -> None:
     for name in ("one", "changing", "doomed"):
         await home.save({**ONE_STEP, "id": name})
     await home.save(SLOW)
+    for name in ("default", "yearly"):
+        await home.ask("PUT", f"/api/v1/schedules/one/{name}", {"cron": "0 0 1 1 *"})
     await home.execute("one", {"runId": "done", "labels": {"team": "blue"}})
     await home.ask("POST", "/api/v1/tasks?wait=10s", PROGRAM, headers={"Idempotency-Key": "done"})
     for run in ("going", "ordered"):

@@ -154,6 +154,27 @@ def test_what_a_worker_is_given_is_what_was_asked_for() -> None:
     play(scene, keep)
 
 
+def test_what_would_be_an_expression_in_a_workflow_is_mere_text_in_a_program() -> None:
+    given: list[Task] = []
+
+    def keep(task: Task) -> Outcome | None:
+        given.append(task)
+        return Success(VALUE)
+
+    program: Json = {
+        "code": "print('${{ 1 + 1 }} ${{ inputs')",
+        "stdin": "${{ 1 + 1 }} and ${{",
+        "files": {"page.js": "`${{a: 1}.a}`"},
+    }
+
+    async def scene(home: House) -> None:
+        await done(home, {"language": "python", **program})
+        (task,) = given
+        assert {key: task.with_[key] for key in program} == program
+
+    play(scene, keep)
+
+
 @pytest.mark.accepts("S3.41", "S3.54")
 @pytest.mark.parametrize(
     "body",
@@ -411,6 +432,10 @@ def test_tasks_are_listed_newest_first_by_status_language_label_and_time() -> No
         assert [item["taskId"] for item in page["items"]] == [going["taskId"], ids[0]]
         page = (await home.ask("GET", f"{TASKS}?limit=2&language=python&after={page['next']}")).json["data"]
         assert ([item["taskId"] for item in page["items"]], page["next"]) == (ids[1:], None)
+        assert await listed(f"search={other['taskId'][:-1]}") == [other["taskId"]]
+        assert await listed(f"search={other['taskId']}&language=python") == []
+        assert len(await listed("search=task_")) == 5
+        assert await listed("search=windlass") == []  # a part of what no task is called
         is_refused(await home.ask("GET", f"{TASKS}?status=lost"), 42201)
 
     play(scene, lambda task: None if task.with_["code"] == "loop" else Success(VALUE), offers=OFFERS)

@@ -42,7 +42,8 @@ deadline: soon
 GOLDEN = """\
 1:5 /id: 'nightly report' cannot be an id; use letters, digits and the characters . _ : -
 2:8 /stepz: unknown key `stepz`; did you mean `steps`?
-5:11 /steps/fetch/kind: expected one of python, http, shell, code, wait, noop, found the text 'htp'; \
+5:11 /steps/fetch/kind: expected one of python, http, shell, code, pipeline, wait, noop, \
+approval, signal, workflow, map, loop, switch, found the text 'htp'; \
 did you mean `http`?
 6:23 /steps/fetch/retry/attempts: expected a whole number from 1 to 1000, found the number 0
 6:44 /steps/fetch/retry/max: `max` is shorter than `backoff`, the first pause; make it at least as long
@@ -55,7 +56,9 @@ write "module:function", e.g. "reports:crunch"
 "./publish.sh --all"
 16:14 /steps/publish/timeout: '20 sec' is no duration; write e.g. 500ms, 20s, 2m, 1h30m, 1d
 17:20 /steps/publish/labels/year: expected text, found the number 2026; put it in quotes
-18:3 /steps/spare: `kind` is missing; write one of python, http, shell, code, wait, noop
+18:3 /steps/spare: `kind` is missing; write one of python, http, shell, code, pipeline, wait, noop, \
+approval, signal, \
+workflow, map, loop, switch
 20:11 /deadline: 'soon' is no duration; write e.g. 500ms, 20s, 2m, 1h30m, 1d
 """
 

@@ -1,6 +1,7 @@
 """A workflow's versions: listed, guarded against overwriting, and checked before they exist."""
 
 import asyncio
+import io
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -46,6 +47,53 @@ def test_versions_are_listed_newest_first_with_their_time_and_hash() -> None:
     play(scene)
 
 
+WRITTEN = "# why it is there\nid: one\nsteps:\n  only: {kind: noop} # nothing to do\n"
+
+
+async def text(home: House, query: str = "") -> Json:
+    answer = await home.ask("GET", f"{PATH}/one/text{query}")
+    assert answer.status == 200, answer.text
+    return answer.json["version"], answer.json["text"]
+
+
+def test_yaml_is_given_back_as_it_was_written_comments_and_all() -> None:
+    async def scene(home: House) -> None:
+        await home.ask("POST", PATH, data=WRITTEN, headers=YAML)
+        assert await text(home) == (1, WRITTEN)
+        await home.ask("PUT", f"{PATH}/one", document(1))
+        assert await text(home) == (2, None)
+        assert await text(home, "?version=1") == (1, WRITTEN)
+        answer = await home.ask("GET", f"{PATH}/one/text?version=7")
+        assert answer.status == 404 and "has no version 7" in answer.text
+        await home.ask("DELETE", f"{PATH}/one")
+        assert (await home.ask("GET", f"{PATH}/one/text")).status == 404
+
+    play(scene)
+
+
+def test_another_comment_is_a_version_and_the_same_as_json_is_none() -> None:
+    async def scene(home: House) -> None:
+        await home.ask("POST", PATH, data=WRITTEN, headers=YAML)
+        for number, written in enumerate((WRITTEN, WRITTEN + "# more", WRITTEN), 1):
+            for _ in range(2):
+                answer = await home.ask("PUT", f"{PATH}/one", data=written, headers=YAML)
+                assert answer.json["version"] == number
+        plain = await home.ask("PUT", f"{PATH}/one", {"id": "one", "steps": {"only": {"kind": "noop"}}})
+        assert (plain.json["version"], plain.json["changed"]) == (3, False)
+        assert await text(home) == (3, WRITTEN)
+
+    play(scene)
+
+
+def test_what_no_person_writes_is_kept_as_what_it_says() -> None:
+    async def scene(home: House) -> None:
+        large = WRITTEN + "# x\n" * 256 * 1024
+        await home.ask("POST", PATH, data=io.BytesIO(large.encode()), headers=YAML)
+        assert await text(home) == (1, None)
+
+    play(scene)
+
+
 def test_versions_from_far_beyond_the_newest_begin_with_the_newest() -> None:
     async def scene(home: House) -> None:
         await home.save(document(1))
@@ -69,6 +117,21 @@ def test_versions_come_page_by_page_and_a_deletion_is_none() -> None:
             seen += [item["version"] for item in page["items"]]
             query = "" if page["next"] is None else f"?limit=4&after={page['next']}"
         assert seen == list(range(27, 0, -1))
+
+    play(scene)
+
+
+def test_what_happens_to_schedules_is_no_version() -> None:
+    async def scene(home: House) -> None:
+        await home.save(document(1))
+        await home.ask("PUT", "/api/v1/schedules/one", {"every": "1h"})
+        for _ in range(15):
+            await home.ask("POST", "/api/v1/schedules/one/pause")
+            await home.ask("POST", "/api/v1/schedules/one/resume")
+        await home.ask("PUT", f"{PATH}/one", document(2))
+        page = await versions(home, "?limit=2")
+        assert [item["version"] for item in page["items"]] == [2, 1]
+        assert page["next"] is None
 
     play(scene)
 
@@ -169,19 +232,6 @@ def test_every_fault_of_a_document_is_told_before_it_is_saved() -> None:
     play(scene)
 
 
-def test_a_document_of_nodes_and_edges_hears_what_to_write_instead() -> None:
-    async def scene(home: House) -> None:
-        v04 = {"id": "old", "name": "x", "version": "1.0", "nodes": [], "edges": [], "metadata": {}}
-        for path in (PATH, f"{PATH}/validate"):
-            answer = await home.ask("POST", path, v04)
-            assert answer.status == 422
-            (detail,) = answer.json["details"]
-            assert detail["pointer"] == "/nodes"
-            assert "write each node as a step and each edge as an entry in `needs`" in detail["message"]
-
-    play(scene)
-
-
 def test_the_kinds_of_steps_are_listed_with_what_they_take() -> None:
     async def scene(home: House) -> None:
         types = (await home.ask("GET", f"{PATH}/node-types")).json
@@ -191,25 +241,6 @@ def test_the_kinds_of_steps_are_listed_with_what_they_take() -> None:
             answer = await home.ask("POST", f"{PATH}/validate", {"id": "x", "steps": {"a": step}})
             told = next(d["message"] for d in answer.json["details"] if d["pointer"].endswith("-like-it"))
             assert told.endswith(f"known here: {', '.join(kind['with'])}")
-
-    play(scene)
-
-
-def test_the_list_of_v04_says_that_its_node_types_do_not_run_yet() -> None:
-    async def scene(home: House) -> None:
-        types = (await home.ask("GET", f"{PATH}/node-types")).json
-        listed = {name: [node["type"] for node in types[name]] for name in ("source", "transform", "sink")}
-        assert listed == {
-            "source": ["file.csv", "file.text", "memory.collection", "random.numbers", "sequence.numbers"],
-            "transform": ["filter", "map", "distinct", "batch"],
-            "sink": ["file.text", "console.log", "aggregate.count"],
-        }
-        assert {node["supported"] for name in listed for node in types[name]} == {False}
-        assert types["source"][3]["config"]["count"] == {
-            "type": "number",
-            "label": "How many",
-            "default": 100,
-        }
 
     play(scene)
 

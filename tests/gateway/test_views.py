@@ -8,7 +8,8 @@ from windlass.core.definition import Definition
 from windlass.core.events import AttemptFailed, RunStarted
 from windlass.core.names import Attempt, SessionId, StepId, WorkerId, WorkflowId, run_key
 from windlass.core.run import perform
-from windlass.core.run_state import Run, image
+from windlass.core.run_model import Run
+from windlass.core.run_state import image
 from windlass.core.task import Failure, Json, Outcome, Success
 from windlass.gateway import views
 from windlass.journal import Document, Fact, RunRow

@@ -8,7 +8,7 @@ import msgspec
 
 from tests import postgres
 from windlass.core.names import Key, run_key
-from windlass.journal import Fact, Group, LogLine, Notice, RunRow, Snapshot, Store, StuckRow
+from windlass.journal import EntityRow, Fact, Group, LogLine, Notice, RunRow, Snapshot, Store, StuckRow
 from windlass.journal.memory import MemoryStore
 from windlass.journal.postgres import PostgresStore
 from windlass.journal.sqlite import SqliteStore
@@ -63,6 +63,10 @@ def snapshot(key: Key, seq: int, text: str = "") -> Snapshot:
 
 def stuck(key: Key, since: float = 1.0, error: str = "ZeroDivisionError") -> StuckRow:
     return StuckRow(key=key, since=since, error=error)
+
+
+def entity(key: Key, wake_at: float | None = None, *, awake: bool = False, text: str = "") -> EntityRow:
+    return EntityRow(key=key, wake_at=wake_at, awake=awake, summary=msgspec.json.encode({"text": text}))
 
 
 async def keep(store: Store, *, shard: int = 0, epoch: int = 1, **given: Any) -> bool:

@@ -9,7 +9,18 @@ import pytest
 
 from tests.journal import ADAPTERS, Place, fact, facts, keep, line, lines, row, snapshot, stuck
 from windlass.core.names import Key, run_key, workflow_key
-from windlass.journal import Document, Fact, Group, LogSize, RunQuery, RunRow, Store, Stored, StoreRefused
+from windlass.journal import (
+    Document,
+    Fact,
+    Group,
+    LogSize,
+    RunQuery,
+    RunRow,
+    Store,
+    Stored,
+    StoreRefused,
+    Unsettled,
+)
 
 A, B, C = run_key("a"), run_key("b"), run_key("c")
 EVERYTHING = 1_000_000
@@ -51,7 +62,14 @@ def document(ident: str, version: int, *, deleted: bool = False, namespace: str 
     body = msgspec.json.encode({"id": ident, "steps": {"one": {"kind": "noop"}}, "n": version})
     key = workflow_key(ident, namespace)
     return Document(
-        key=key, version=version, hash=f"h{version}", body=body, at=2.0, created_at=1.0, deleted=deleted
+        key=key,
+        version=version,
+        hash=f"h{version}",
+        body=body,
+        at=2.0,
+        created_at=1.0,
+        deleted=deleted,
+        text=f"# ü {version}\n" if version % 2 else "",
     )
 
 
@@ -336,10 +354,12 @@ async def test_every_field_of_a_row_comes_back(store: Store) -> None:
         wake_at=0.1 + 0.2,
         purged=True,
     )
-    await keep(store, runs=[full])
+    waiting = row("b", 1.0, waiting_for="signal")
+    await keep(store, runs=[full, waiting])
     assert await store.run(0, A) == full
     assert (await loaded(store, A)).run == full
-    assert await store.runs(RunQuery()) == [full]
+    assert (await loaded(store, B)).run == waiting
+    assert await store.runs(RunQuery()) == [full, waiting]
 
 
 @on_every_journal
@@ -443,6 +463,137 @@ async def test_runs_are_found_by_any_combination_of_filters(store: Store) -> Non
                         started_before=before,
                     )
                     assert await store.runs(query) == expected
+
+
+@on_every_journal
+async def test_runs_are_found_by_what_they_wait_for(store: Store) -> None:
+    given = ["", "approval", "signal", "", None, "approval"]
+    rows = [
+        row(f"r{n}", float(n), workflow=f"w{n % 2}", labels={"k": str(n % 3)}, waiting_for=waiting)
+        for n, waiting in enumerate(given)
+    ]
+    await keep(store, runs=rows)
+    assert await store.runs(RunQuery()) == rows[::-1]
+    assert await ids(store, RunQuery(waiting_for="any")) == ["r5", "r2", "r1"]
+    assert await ids(store, RunQuery(waiting_for="any", limit=1, after=(5.0, "r5"))) == ["r2"]
+    assert await ids(store, RunQuery(waiting_for="approval")) == ["r5", "r1"]
+    assert await ids(store, RunQuery(waiting_for="signal")) == ["r2"]
+    assert await ids(store, RunQuery(waiting_for="approval", workflow="w1", status="running")) == ["r5", "r1"]
+    assert await ids(store, RunQuery(waiting_for="any", workflow="w0")) == ["r2"]
+    assert await ids(store, RunQuery(waiting_for="any", label=("k", "2"))) == ["r5", "r2"]
+    assert await ids(store, RunQuery(waiting_for="any", namespace="other")) == []
+
+
+@on_every_journal
+async def test_a_row_that_says_nothing_of_waiting_says_that_the_run_waits_for_nothing(store: Store) -> None:
+    for asleep in (False, True):
+        for before in ("approval", "signal", None):
+            for after in ("", "approval", "signal", None):
+                for waiting in (before, after):
+                    last = row("a", waiting_for=waiting, asleep=asleep)
+                    await keep(store, runs=[row("b"), last, row("c", asleep=True)])
+                    assert await store.run(0, A) == last
+    await keep(store, runs=[row("a", settled=True, waiting_for="approval")])
+    await keep(store, purged=[A])
+    assert await store.run(0, A) == row("a", settled=True, purged=True)
+
+
+@on_every_journal
+async def test_a_sleeping_run_of_which_nobody_has_said_what_it_waits_for_is_to_be_read(store: Store) -> None:
+    await keep(store, runs=[row("a", asleep=True), row("b", asleep=True, waiting_for="signal")])
+    assert await store.unsettled(0) == []
+    await keep(store, runs=[row("b", asleep=True, waiting_for=None), row("c", asleep=True, wake_at=9.0)])
+    assert await store.unsettled(0) == [Unsettled(B, False, None), Unsettled(C, True, 9.0)]
+
+
+ODD = ("a%b", "a_b", "a'b", 'a"b', "A\\b", "ß", "Ünder", "工作流", "\ud7ff", "\U0010ffff", "b\U0010ffff")
+TEXTS = (
+    "", "a", "A", "a%", "a_", "%", "_", "'", '"', "\\", "ss", "SS", "Ü", "ü", "工", "作", "\ud7ff",
+    "\U0010ffff", "b\U0010ffff", "b", "r0", "r01", "R0", "w1", "W", "workflow of", "nothing",
+)  # fmt: skip
+
+
+@on_every_journal
+async def test_a_search_finds_beginnings_of_ids_and_parts_of_workflows_in_any_case(store: Store) -> None:
+    await store.claim([1])
+    rows = [row(ident, float(n), workflow=f"Workflow of {ident}") for n, ident in enumerate(ODD)]
+    rows += [
+        row(f"{ident}{n}", 20.0 + n % 2, workflow="w1", labels={"odd": str(n % 2)})
+        for n, ident in enumerate(ODD)
+    ]
+    await keep(store, runs=rows[::2])
+    await keep(store, shard=1, runs=[*rows[1::2], row("a%b", 99.0, namespace="other", workflow="w")])
+    newest = sorted(rows, key=lambda one: (one.started_at, one.key.id), reverse=True)
+    for text in TEXTS:
+        for workflow in (None, "w1", "Workflow of a%b", "unknown"):
+            for label in (None, ("odd", "1")):
+                found = [
+                    one
+                    for one in newest
+                    if (one.key.id.startswith(text) or text.casefold() in one.workflow.casefold())
+                    and workflow in (None, one.workflow)
+                    and (label is None or label in one.labels.items())
+                ]
+                query = RunQuery(search=text, workflow=workflow, label=label, limit=EVERYTHING)
+                assert await store.runs(query) == found, (text, workflow, label)
+                assert await store.runs(msgspec.structs.replace(query, limit=2)) == found[:2]
+
+
+@on_every_journal
+async def test_a_search_goes_together_with_filters_and_pages(store: Store) -> None:
+    rows = [
+        row(f"r{n:03}", float(n // 3), workflow=f"w{n % 7}", status=f"s{n % 2}", labels={"team": f"t{n % 5}"})
+        for n in range(200)
+    ]
+    await keep(store, runs=rows)
+    for text in ("r1", "r", "W3", "w", "r05", "x"):
+        for status in (None, "s1"):
+            for label in (None, ("team", "t3")):
+                for since, until in ((None, None), (9.0, None), (9.0, 53.0)):
+                    expected = [
+                        found.key.id
+                        for found in reversed(rows)
+                        if (found.key.id.startswith(text) or text.lower() in found.workflow)
+                        and status in (None, found.status)
+                        and (label is None or found.labels["team"] == "t3")
+                        and (since is None or found.started_at > since)
+                        and (until is None or found.started_at < until)
+                    ]
+                    query = RunQuery(
+                        search=text,
+                        status=status,
+                        label=label,
+                        started_after=since,
+                        started_before=until,
+                        limit=7,
+                    )
+                    seen = list[str]()
+                    while page := await store.runs(query):
+                        seen += [found.key.id for found in page]
+                        query = msgspec.structs.replace(query, after=(page[-1].started_at, page[-1].key.id))
+                    assert seen == expected, (text, status, label, since, until)
+
+
+@on_every_journal
+async def test_the_newest_run_of_each_of_many_workflows_is_told_at_once(store: Store) -> None:
+    await store.claim([1])
+    await keep(store, runs=[row("a", 1.0, workflow="v"), row("b", 2.0, workflow="v"), row("c", workflow="u")])
+    await keep(store, shard=1, runs=[row("d", 2.0, workflow="v"), row("x", 9.0, namespace="n", workflow="v")])
+    assert await store.newest_runs("default", []) == []
+    found = await store.newest_runs("default", ["v", "v", "w", "u"])
+    assert sorted(one.key.id for one in found) == ["c", "d"]
+
+
+@on_every_journal
+async def test_workflows_are_read_in_pages(store: Store) -> None:
+    await store.claim([1])
+    await keep(store, documents=[document("a", 1), document("c", 1), document("d", 1, deleted=True)])
+    await keep(store, shard=1, documents=[document("b", 1), document("b", 2), document("e", 1)])
+    everything = [document("a", 1), document("b", 2), document("c", 1), document("e", 1)]
+    assert await store.documents("default") == everything
+    assert await store.documents("default", limit=2) == everything[:2]
+    assert await store.documents("default", after="b", limit=2) == everything[2:]
+    assert await store.documents("default", after="e", limit=2) == []
 
 
 @on_every_journal

@@ -10,17 +10,29 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.journal import Place, fact, line, notice, row, snapshot, stuck
+from tests.journal import Place, entity, fact, line, notice, row, snapshot, stuck
 from windlass.core import sharding
-from windlass.core.names import Key, run_key, workflow_key
-from windlass.journal import Document, Fact, Group, LogLine, Notice, RunQuery, RunRow, Store, StoreRefused
+from windlass.core.names import KINDS, Key, Kind, limit_key, run_key, workflow_key
+from windlass.journal import (
+    Document,
+    EntityRow,
+    Fact,
+    Group,
+    LogLine,
+    Notice,
+    RunQuery,
+    RunRow,
+    Store,
+    StoreRefused,
+)
 from windlass.journal.memory import MemoryStore
 
 SHARDS = 3
-OPERATIONS = 600
+OPERATIONS = 750
 NAMESPACES = ("default", "other")
 RUNS = [run_key(f"run-{n}", namespace) for n in range(12) for namespace in NAMESPACES]
 WORKFLOWS = [workflow_key(f"w{n}", namespace) for n in range(3) for namespace in NAMESPACES]
+LIMITS = [limit_key(f"l{n}", namespace) for n in range(3) for namespace in NAMESPACES]
 STATUSES = ("running", "succeeded", "failed")
 
 Question = Callable[[Store], Awaitable[Any]]
@@ -28,12 +40,12 @@ Question = Callable[[Store], Awaitable[Any]]
 # would show nothing.
 EXPECTED = {
     "claim", "load", "facts", "unsettled", "stuck", "document", "documents", "runs", "run", "count_runs",
-    "count_entities", "entities", "notices",
+    "count_entities", "entities", "entity_row", "entity_rows", "notices",
     "logs", "last_logs", "log_size", "expired", "setting", "reopen", "commit", "fenced", "refused",
     "half fenced",
     *(f"kept {kind}" for kind in (
         "facts", "runs", "documents", "snapshots", "logs", "deletions", "stuck", "freed", "purged", "notices",
-        "delivered",
+        "delivered", "entities", "entities_gone",
     )),
 }  # fmt: skip
 
@@ -109,6 +121,7 @@ class Life:
         shard = self.chance.randrange(SHARDS)
         runs = [key for key in RUNS if shard_of(key) == shard]
         workflows = [key for key in WORKFLOWS if shard_of(key) == shard]
+        others = workflows + [key for key in LIMITS if shard_of(key) == shard]
         entities = runs + workflows
         stale = self.chance.random() < 0.1
         return Group(
@@ -120,12 +133,18 @@ class Life:
             snapshots=[snapshot(key, self.chance.randint(0, 9)) for key in self.some(entities, 0.3)],
             logs=[one for key in self.some(runs, 0.5) for one in self.lines(key)],
             deletions=[(key, self.chance.randint(0, 9)) for key in self.some(entities, 0.1)],
-            stuck=[stuck(key, float(self.chance.randint(0, 5))) for key in self.some(entities, 0.2)],
-            freed=self.some(entities, 0.2),
+            stuck=[stuck(key, float(self.chance.randint(0, 5))) for key in self.some(runs + others, 0.2)],
+            freed=self.some(runs + others, 0.2),
             purged=self.some(runs, 0.1),
             notices=[self.notice() for _ in range(self.chance.choice([0, 0, 0, 1, 3]))],
             delivered=[f"n{self.chance.randrange(9)}" for _ in range(self.chance.choice([0, 0, 0, 1, 2]))],
+            entities=[self.entity(key) for key in self.some(others, 0.4)],
+            entities_gone=self.some(others, 0.1),
         )
+
+    def entity(self, key: Key) -> EntityRow:
+        wake_at = self.chance.choice([None, self.chance.random()])
+        return entity(key, wake_at, awake=self.chance.random() < 0.5, text=f"ü {self.chance.random()}")
 
     def notice(self) -> Notice:
         ident = f"n{self.chance.randrange(9)}"
@@ -163,6 +182,7 @@ class Life:
             labels={label: str(self.chance.randrange(2)) for label in "ab" if self.chance.random() < 0.5},
             asleep=self.chance.random() < 0.5,
             wake_at=self.chance.choice([None, 0.1]),
+            waiting_for=self.chance.choice(["", "", "", "approval", "signal", None]),
         )
         if self.chance.random() < 0.02:  # which no store can hold
             return msgspec.structs.replace(given, error="\ud800")
@@ -177,6 +197,7 @@ class Life:
             at=self.chance.random(),
             created_at=1.0,
             deleted=self.chance.random() < 0.3,
+            text=self.chance.choice(["", "", "# why\n", "# otherwise 汉\n"]),
         )
 
     async def ask(self) -> None:
@@ -195,8 +216,11 @@ class Life:
         query = self.query()
         version, step = chance.choice([None, 1, 2, 3, 4]), chance.choice([None, None, "a", "b"])
         of_run, of_workflow = shard_of(run), shard_of(workflow)
+        kind: Kind = chance.choice(KINDS[1:])
+        from_id = chance.choice(["", "l1", "w0"])
         after = chance.choice([None, (float(number % 4), f"n{number}")])
         questions: list[tuple[str, Question]] = [
+            ("load", lambda store: store.load(shard, keys)),
             ("load", lambda store: store.load(shard, keys)),
             ("facts", lambda store: store.facts(of_run, run, after=number, limit=5)),
             ("logs", lambda store: store.logs(of_run, run, after=number, limit=5, step=step)),
@@ -214,6 +238,8 @@ class Life:
             ("count_runs", lambda store: store.count_runs(namespace, workflow.id, number)),
             ("count_entities", lambda store: store.count_entities()),
             ("entities", lambda store: store.entities(shard, number)),
+            ("entity_row", lambda store: store.entity_row(of_workflow, workflow)),
+            ("entity_rows", lambda store: store.entity_rows(kind, namespace, after=from_id, limit=number)),
             ("expired", lambda store: store.expired(shard, float(number + 4), 3)),
             ("setting", lambda store: store.setting(f"name-{number}", str(len(keys)))),
         ]
@@ -228,6 +254,7 @@ class Life:
             started_after=maybe([None, None, 1.0]),
             started_before=maybe([None, None, 3.0]),
             label=maybe([None, None, ("a", "1"), ("b", "0")]),
+            waiting_for=maybe([None, None, "approval", "signal", "any"]),
             limit=maybe([1, 3, 100]),
             after=maybe([None, None, (3.0, "run-5"), (2.0, "run-3")]),
         )

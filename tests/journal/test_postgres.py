@@ -15,15 +15,15 @@ import asyncpg
 import pytest
 
 from tests import postgres
-from tests.journal import fact, facts, keep, row
+from tests.journal import entity, fact, facts, keep, notice, row
 from windlass import postgres as plumbing
-from windlass.core.names import run_key
+from windlass.core.names import run_key, workflow_key
 from windlass.journal import Group, Store, StoreBusy, StoreUnknown
 from windlass.journal import postgres as adapter
 from windlass.journal import postgres_rows as rows
 from windlass.journal.postgres import PostgresStore
 from windlass.own_postgres import OwnPostgres
-from windlass.postgres import Place, connect, identity
+from windlass.postgres import Place, connect, identity, migration
 
 A, B = run_key("a"), run_key("b")
 ROUNDS = 40
@@ -506,3 +506,28 @@ def test_the_identity_has_as_much_as_we_may_know(forbidden: Kind, server: OwnPos
         assert known == expected[forbidden]
 
     asyncio.run(story())
+
+
+def test_a_node_of_the_version_before_goes_on_while_others_keep_entities(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = migration.migrations()
+    before = [one for one in known if one.version < 9]
+
+    async def play() -> None:
+        place = await postgres.dropped("windlass_entities")
+        monkeypatch.setattr(migration, "migrations", lambda: tuple(before))
+        async with journal(place) as old:
+            assert await old.claim([0, 1]) == {0: 1, 1: 1}
+            assert await keep(old, runs=[row("a")])
+            monkeypatch.undo()
+            async with journal(place) as new:
+                assert await new.claim([0]) == {0: 2}
+                assert await keep(new, epoch=2, entities=[entity(workflow_key("w"), 4.0)])
+                # What the former node calls is still there, and its fence holds.
+                assert await keep(old, shard=1, runs=[row("b")], notices=[notice("n")])
+                assert not await keep(old, runs=[row("c")])
+                assert [found.key for found in await new.unsettled(0)] == [A, workflow_key("w")]
+        await postgres.dropped("windlass_entities")
+
+    asyncio.run(play())

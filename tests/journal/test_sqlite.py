@@ -27,6 +27,7 @@ from windlass.journal import (
     Stored,
     StoreRefused,
     StoreUnknown,
+    sqlite_lists,
     sqlite_rows,
 )
 from windlass.journal.sqlite import JournalInUse, JournalUnusable, SqliteStore
@@ -502,7 +503,8 @@ LISTS = {
     for name in (
         "FACTS", "UNSETTLED", "STUCK", "DOCUMENT", "DOCUMENTS", "RUN", "COUNT_RUNS", "EXPIRED", "LOAD_FACTS",
         "LOAD_SNAPSHOTS", "LOAD_RUNS", "LOAD_STUCK", "EPOCHS", "TRIM_SNAPSHOTS", "DELETE_EVENTS", "FREE",
-        "DELETE_LABELS", "PURGE_EVENTS", "PURGE_SNAPSHOTS", "PURGE_RUNS",
+        "DELETE_LABELS", "PURGE_EVENTS", "PURGE_SNAPSHOTS", "PURGE_RUNS", "UNSETTLED_ENTITIES", "ENTITY_ROWS",
+        "ENTITY_ROW", "FORGET_ENTITIES",
     )
 }  # fmt: skip
 FILTERS: dict[str, object] = {
@@ -512,6 +514,7 @@ FILTERS: dict[str, object] = {
     "started_before": 2.0,
     "label": ("k", "v"),
     "after": (1.0, "x"),
+    "waiting_for": "approval",
 }
 
 
@@ -535,14 +538,15 @@ def test_every_list_of_runs_walks_an_index_and_sorts_nothing(size: int, tmp_path
     with closing(sqlite3.connect(path)) as cx:
         for names in itertools.combinations(FILTERS, size):
             query = RunQuery(**{name: FILTERS[name] for name in names})  # type: ignore[arg-type]
-            lines = plan(cx, sqlite_rows.runs_statement(query)[0])
+            lines = plan(cx, sqlite_lists.runs_statement(query)[0])
             assert not walks(cx, lines), (names, lines)
             runs = [line for line in lines if line.startswith("SEARCH r USING") and "INDEX" in line]
             labels = [line for line in lines if line.startswith("SEARCH l") and "id=?" not in line]
             # By a label, or by the rest, or by whichever is the shorter.
             assert bool(labels) == ("label" in names), (names, lines)
-            assert bool(runs) == ("label" not in names or bool({*names} & {*exact})), (names, lines)
-            assert all(exact[name] in line for name in names if name in exact for line in runs), (
+            narrow = {"waiting_for": "runs_waiting"} if "waiting_for" in names else exact
+            assert bool(runs) == ("label" not in names or bool({*names} & {*narrow})), (names, lines)
+            assert all(narrow[name] in line for name in names if name in narrow for line in runs), (
                 names,
                 lines,
             )
@@ -571,6 +575,10 @@ LONG = {
     "the same of a label": RunQuery(label=("team", "a"), started_before=1e9, after=(50.0, "x"), limit=10),
     "a rare status of a common label": RunQuery(label=("team", "a"), status="failed", limit=10),
     "a rare label of a common status": RunQuery(label=("who", "b"), status="succeeded", limit=10),
+    "those that wait": RunQuery(waiting_for="any", limit=10),
+    "those of a huge workflow that wait": RunQuery(workflow="nightly", waiting_for="approval", limit=10),
+    "those of a common label that wait": RunQuery(label=("team", "a"), waiting_for="approval", limit=10),
+    "those that wait for what nobody sends": RunQuery(waiting_for="signal", limit=10),
     "a rare label of a huge workflow": RunQuery(label=("who", "b"), workflow="nightly", limit=10),
 }
 
@@ -585,6 +593,7 @@ def test_no_list_reads_all_runs_to_find_a_few(tmp_path: Path) -> None:
             float(n),
             status=ends.get(n, "succeeded"),
             labels={"team": "a", "who": "b"} if n == 500 else {"team": "a"},
+            waiting_for="approval" if n in (7, 8) else "",
         )
         for n in range(count)
     ]
@@ -603,9 +612,9 @@ def test_no_list_reads_all_runs_to_find_a_few(tmp_path: Path) -> None:
         # When a few of them are asked for
         for name, query in LONG.items():
             steps = 0
-            found = cx.execute(*sqlite_rows.runs_statement(query)).fetchall()
+            found = cx.execute(*sqlite_lists.runs_statement(query)).fetchall()
             # Then the others are not read, but for so many as are counted to choose the shorter way.
-            assert steps < 10 * sqlite_rows.FEW, (name, steps)
+            assert steps < 10 * sqlite_lists.FEW, (name, steps)
             assert bool(found) == ("nobody" not in name), name
 
 
@@ -614,7 +623,7 @@ def test_both_ways_to_find_labelled_runs_find_the_same(
     few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a way that is always taken, or a border in the middle
-    monkeypatch.setattr(sqlite_rows, "FEW", few)
+    monkeypatch.setattr(sqlite_lists, "FEW", few)
     path = tmp_path / "windlass.db"
     rows = [
         row(
@@ -636,7 +645,7 @@ def test_both_ways_to_find_labelled_runs_find_the_same(
                 given = {name: wide[name] for name in chosen}
                 query = RunQuery(label=("k", "v"), limit=9, **given)  # type: ignore[arg-type]
                 # When runs with a label and more are asked for
-                found = cx.execute(*sqlite_rows.runs_statement(query)).fetchall()
+                found = cx.execute(*sqlite_lists.runs_statement(query)).fetchall()
                 # Then it is the newest of those that fit.
                 wanted = [one.key.id for one in newest if fits(one, query)][:9]
                 assert [one[1] for one in found] == wanted, chosen

@@ -18,7 +18,7 @@ from windlass.core.errors import Refused
 from windlass.core.execution_task import MOVES, ExecutionTask
 from windlass.core.faults import Faults
 from windlass.core.names import StepId, WorkflowId, run_key
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
 from windlass.core.task import Failure, Json, Outcome, Success
 from windlass.engine.definitions import OWN
 from windlass.engine.live import Live, row

@@ -30,7 +30,8 @@ from windlass.core.commands import (
 from windlass.core.errors import Refused
 from windlass.core.events import RunEvent
 from windlass.core.names import Attempt, SessionId, StepId, WorkerId, WorkflowId, run_key, workflow_key
-from windlass.core.run_state import SHOWN, Run
+from windlass.core.run_model import Run
+from windlass.core.step_state import SHOWN
 from windlass.core.task import Failure, Json, Outcome, Success
 from windlass.core.vocabulary import INSTANCE_STATUS, RunStatus
 from windlass.journal import Document, Fact, Group

@@ -449,6 +449,33 @@ async def test_the_census_counts_what_lives_in_every_shard(cluster: Cluster) -> 
 
 
 @on_all_leases
+async def test_the_census_tells_from_whom_each_shard_came_however_it_changed_hands(cluster: Cluster) -> None:
+    a, b = await cluster.node(), await cluster.node()
+    await a.join(A)
+    assert (await a.census()).moved == {}
+    await b.join(B)
+    await a.take({0: A.id, 1: B.id, 2: A.id})
+    await a.renew({0: 1})
+    assert await sources(b) == {0: "", 1: "", 2: ""}, "nobody had them before, and a new epoch is no move"
+    await a.give(2, epoch=1, to=B.id, reason="balance")
+    assert await sources(b) == {0: "", 1: "", 2: "a"}
+    await a.leave()
+    assert await sources(b) == {0: "a", 1: "", 2: "a"}
+    await b.take({0: B.id})
+    assert await sources(b) == {0: "a", 1: "", 2: "a"}, "nobody's for a moment: it is still from a"
+    c = await cluster.node()
+    await c.join(C)
+    await c.bury(B.id, beat=0, heirs={1: C.id}, reason="silent")
+    assert await sources(c) == {0: "b", 1: "b", 2: "b"}
+    view, moved = await c.look(), (await c.census()).moved
+    assert all(view.at - 60 < one.at <= view.at for one in moved.values())
+
+
+async def sources(leases: Leases) -> dict[int, str]:
+    return {shard: moved.source for shard, moved in sorted((await leases.census()).moved.items())}
+
+
+@on_all_leases
 async def test_beating_goes_on_until_it_is_cancelled(cluster: Cluster) -> None:
     a, b = await two_nodes(cluster)
     heard: list[float] = []

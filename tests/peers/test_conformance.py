@@ -28,13 +28,18 @@ from tests.peers.clusters import (
     yes,
 )
 from tests.waiting import until
+from windlass.core.assign.chosen import Chosen, Sought
 from windlass.core.assign.index import Verdict
+from windlass.core.assign.placed import Placed, Ranked
 from windlass.core.cluster import Holding, NodeId
-from windlass.core.explain import Outside, TaskSeen, WorkerSeen
+from windlass.core.explain_workers import Outside, TaskSeen, WorkerSeen
 from windlass.core.fleet import Facts, Told
 from windlass.core.log import Line, Printed
 from windlass.core.names import Attempt, RunId, SessionId, StepId, WorkerId, run_key, workflow_key
+from windlass.core.node_figures import NodeFigures
 from windlass.core.orders import Reply
+from windlass.core.pulse import Counted, Minute
+from windlass.core.spread import Shares
 from windlass.peers import Lost, Unreachable, outbox
 from windlass.peers import link as links
 from windlass.peers.contact import STEADY_S
@@ -563,6 +568,10 @@ TOLD = Told(
     tasks=(("default", "r", "s", 3),),
 )
 JSON = b'{"value": 123456789012345678901234567890, "text": "\\u0000 \xe2\x98\x83"}'
+CHOSEN = Chosen(
+    1.5, "default", "flow", "r", "s", 2, "w", "n", "locality", "cluster", 3,
+    Placed("locality", (0, 0.5), 2, (Ranked("w", (0, 0.5)), Ranked("v", (1, 0.25)))),
+)  # fmt: skip
 REQUESTS: list[Request] = [
     messages.Ask(KEY, JSON, 2.5, 1),
     messages.WhoHolds(7, 2**40),
@@ -572,6 +581,9 @@ REQUESTS: list[Request] = [
     messages.LookCrew(),
     messages.OrderWorker("w", "kick"),
     messages.LookForWorkers(KEY, StepId("s")),
+    messages.LookChoices(Sought(50, "default", worker="w")),
+    messages.LookFigures(),
+    messages.LookPulse("default"),
     messages.IsQuiet(workflow_key("w")),
     messages.Relay(NOBODY, messages.encode_request(messages.IsQuiet(KEY)), 1.5),
 ]
@@ -585,6 +597,9 @@ ANSWERS: list[Answer] = [
     messages.LooksLike(SEEN),
     messages.CrewTold((TOLD,)),
     messages.Candidates((Verdict("w", "n", (0, 0.5, "x")), Verdict("v", "n", barred="lacks gpu"))),
+    messages.ChoicesTold((CHOSEN,)),
+    messages.PulseTold(Counted((Minute(28_000_000, 3, 2, 1),), (0.5, 1.5))),
+    messages.FiguresTold(NodeFigures(node="n", at=1.5, commits=3, commit_s=Shares(3, 0.1, 0.1, 0.2, 0.2))),
     messages.Quiet(False),
     messages.Relayed(messages.encode_answer(messages.Quiet(True))),
     messages.Unrelayed(True),

@@ -14,6 +14,7 @@ from windlass.registry import (
     AuditQuery,
     AuditRow,
     HookRow,
+    InboundRow,
     Registry,
     SecretRow,
     SettingRow,
@@ -43,7 +44,7 @@ class Place:
                 stack.push_async_callback(registry.close)
                 return registry, store
         assert isinstance(store, MemoryStore)
-        self._memory = self._memory or MemoryRegistry(store.open_runs)
+        self._memory = self._memory or MemoryRegistry(store.open_runs, store.spaces)
         return self._memory, store
 
 
@@ -75,6 +76,13 @@ def hook(id: str = "w1", created_at: float = 1.0, **fields: Any) -> HookRow:
         "sealed": b"\x00signs",
     }  # fmt: skip
     return HookRow(id=id, created_at=created_at, **given | fields)
+
+
+def inbound(name: str = "in1", namespace: str = "default", **fields: Any) -> InboundRow:
+    given: dict[str, Any] = {
+        "rule": b"\x00\xff{}", "key": "k1", "sealed": b"\x00 sealed", "created_at": 1.0, "updated_at": 1.5,
+    }  # fmt: skip
+    return InboundRow(namespace=namespace, name=name, **given | fields)
 
 
 def worker(session: str = "s1", at: float = 1.0, **fields: Any) -> WorkerRow:

@@ -10,13 +10,24 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from tests.journal import ADAPTERS, keep, row
-from tests.registry import Place, hook, line, secret, setting, token, told, worker
+from tests.journal.test_conformance import document
+from tests.registry import Place, hook, inbound, line, secret, setting, token, told, worker
 from windlass.core.roles import ROLES
 from windlass.journal import Store, StoreRefused
-from windlass.registry import AuditQuery, HookRow, Registry, SecretRow, SettingRow, TokenRow, WorkerRow
+from windlass.registry import (
+    AuditQuery,
+    HookRow,
+    InboundRow,
+    NamespaceRow,
+    Registry,
+    SecretRow,
+    SettingRow,
+    TokenRow,
+    WorkerRow,
+)
 
 ODD = "ŋ\u0301 😀 %_'\"\\ \x01\u202e\U0010ffff\ufffe"
-T = TypeVar("T", TokenRow, SecretRow, HookRow, WorkerRow, SettingRow)
+T = TypeVar("T", TokenRow, SecretRow, HookRow, InboundRow, WorkerRow, SettingRow)
 UNHOLDABLE = ("a\0b", "half a \ud83d")
 
 
@@ -219,6 +230,52 @@ async def test_a_deleted_hook_is_gone(registry: Registry) -> None:
     assert await registry.delete_hook("w1")
     assert not await registry.delete_hook("w1")
     assert await registry.hooks() == [hook("w2")]
+
+
+# Webhooks that come in.
+
+
+@on_every_registry
+async def test_what_lets_programs_in_comes_back_as_it_was(registry: Registry) -> None:
+    given = inbound(ODD, ODD, rule=b'{"action":"start"}', updated_by="t1")
+    await registry.put_inbound(given)
+    assert await registry.inbound(ODD, ODD) == given
+    assert await registry.inbound("default", ODD) is None
+    assert await registry.inbound(ODD, "in1") is None
+
+
+@on_every_registry
+async def test_what_lets_programs_in_is_replaced_and_its_beginning_stays(registry: Registry) -> None:
+    await registry.put_inbound(inbound(created_at=1.0))
+    await registry.put_inbound(inbound(created_at=9.0, updated_at=9.0, rule=b"other", updated_by="t2"))
+    assert await registry.inbounds() == [
+        inbound(created_at=1.0, updated_at=9.0, rule=b"other", updated_by="t2")
+    ]
+
+
+@on_every_registry
+async def test_what_lets_programs_in_is_listed_by_namespace_and_name(registry: Registry) -> None:
+    for name, namespace in (("b", "x"), ("a", "y"), ("a", "x"), ("B", "x")):
+        await registry.put_inbound(inbound(name, namespace))
+    assert [(found.namespace, found.name) for found in await registry.inbounds()] == [
+        ("x", "B"), ("x", "a"), ("x", "b"), ("y", "a"),
+    ]  # fmt: skip
+    assert [found.name for found in await registry.inbounds("y")] == ["a"]
+    assert await registry.delete_inbound("x", "a")
+    assert not await registry.delete_inbound("x", "a")
+    assert [found.name for found in await registry.inbounds("x")] == ["B", "b"]
+
+
+@on_every_registry
+async def test_what_lets_programs_in_is_sealed_anew_only_if_nobody_changed_it(registry: Registry) -> None:
+    await registry.put_inbound(inbound(updated_at=1.0))
+    read = inbound(updated_at=1.0, rule=b"stale", key="k2", sealed=b"anew")
+    assert await registry.reseal_inbound(read)
+    assert await registry.inbounds() == [inbound(updated_at=1.0, key="k2", sealed=b"anew")]
+    await registry.put_inbound(inbound(updated_at=2.0))
+    assert not await registry.reseal_inbound(read)
+    assert not await registry.reseal_inbound(inbound("other"))
+    assert await registry.inbounds() == [inbound(updated_at=2.0)]
 
 
 # Workers and settings.
@@ -470,6 +527,7 @@ async def test_what_no_database_can_hold_is_refused_and_the_field_is_named(regis
     await _refuses(token(), registry.add_token)
     await _refuses(secret(), registry.put_secret)
     await _refuses(hook(), registry.put_hook)
+    await _refuses(inbound(), registry.put_inbound)
     await _refuses(worker(), lambda row: registry.put_workers([row]))
     await _refuses(setting(), lambda row: registry.put_setting(row, expected=None))
     with pytest.raises(StoreRefused, match="expires_at"):
@@ -504,6 +562,9 @@ async def test_nothing_has_a_name_that_cannot_be(registry: Registry) -> None:
         assert await registry.hook(name) is None
         assert await registry.hooks(name) == []
         assert not await registry.delete_hook(name)
+        assert await registry.inbound(name, "x") is await registry.inbound("default", name) is None
+        assert await registry.inbounds(name) == []
+        assert not await registry.delete_inbound("default", name)
         assert await registry.setting(name) is None
         for field in ("who", "namespace", "act", "thing"):
             assert await told(registry, **{field: name}) == []
@@ -543,6 +604,40 @@ async def _fill(store: Store) -> None:
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
+def test_namespaces_are_those_that_have_runs_workflows_or_tokens(adapter: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with AsyncExitStack() as stack:
+            registry, store = await Place(adapter, tmp_path).open(stack)
+            assert await registry.namespaces(limit=10) == []
+            await _fill(store)
+            documents = [
+                document("a", 1), document("a", 2), document("b", 1),
+                document("a", 1, namespace="quiet"), document("a", 1, namespace="gone"),
+                document("a", 2, namespace="gone", deleted=True),
+            ]  # fmt: skip
+            await keep(store, documents=documents)
+            await registry.add_token(token("t1", namespace="asked-in"))
+            await registry.add_token(token("t2", namespace="*"))
+            await registry.add_token(token("t3", namespace="revoked"))
+            await registry.revoke_token("t3", 2.0)
+            every = [space("asked-in"), space("default", 2, 5), space("other", 0, 1), space("quiet", 1)]
+            assert await registry.namespaces(limit=10) == every
+            assert await registry.namespaces(limit=2) == every[:2]
+            assert await registry.namespaces(limit=10, counted=2) == [
+                space("asked-in"), space("default", 2, 2), space("other", 0, 1), space("quiet", 1)
+            ]  # fmt: skip
+            assert await registry.namespaces("quiet", limit=10) == [space("quiet", 1)]
+            assert await registry.namespaces("gone", limit=10) == []
+            assert await registry.namespaces("nobody's\0", limit=10) == []
+
+    asyncio.run(play())
+
+
+def space(name: str, workflows: int = 0, open_runs: int = 0) -> NamespaceRow:
+    return NamespaceRow(name=name, workflows=workflows, open_runs=open_runs)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
 def test_all_of_it_is_there_when_it_is_opened_again(adapter: str, tmp_path: Path) -> None:
     place = Place(adapter, tmp_path)
 
@@ -554,6 +649,7 @@ def test_all_of_it_is_there_when_it_is_opened_again(adapter: str, tmp_path: Path
             await registry.add_token(token())
             await registry.put_secret(secret())
             await registry.put_hook(hook())
+            await registry.put_inbound(inbound())
             await registry.put_workers([worker()])
             await registry.put_setting(setting(), expected=None)
             await registry.write_audit([line(detail="kept")])
@@ -564,6 +660,7 @@ def test_all_of_it_is_there_when_it_is_opened_again(adapter: str, tmp_path: Path
             assert await registry.tokens() == [token()]
             assert await registry.secrets() == [secret(version=1)]
             assert await registry.hooks() == [hook()]
+            assert await registry.inbounds() == [inbound()]
             assert await registry.workers() == [worker()]
             assert await registry.setting("assignment") == setting(version=1)
             assert await told(registry) == ["kept"]

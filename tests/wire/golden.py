@@ -17,7 +17,8 @@ from windlass.core import document
 from windlass.core.assign.placed import Placed, Ranked
 from windlass.core.commands import CancelRun, LoseStep, PauseRun, ReleaseStep, ResumeRun, RunCommand, Wake
 from windlass.core.names import Attempt, StepId
-from windlass.core.run_state import Run, image
+from windlass.core.run_model import Run
+from windlass.core.run_state import image
 from windlass.core.task import Success
 from windlass.wire import codec, versions
 

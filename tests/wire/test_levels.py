@@ -11,14 +11,15 @@ from windlass.core import placement
 from windlass.core.cluster import Holding, Member, NodeId, Plan, View
 from windlass.core.commands import LoseStep
 from windlass.core.document import read
-from windlass.core.events import StepQueued, StepReleased
+from windlass.core.events import RetryScheduled, StepReleased
 from windlass.core.names import Attempt, StepId
-from windlass.core.run_state import Run, image
+from windlass.core.run_model import Run
+from windlass.core.run_state import image
 from windlass.core.task import Json
 from windlass.wire import codec, versions
 from windlass.wire.versions import NewerFormat
 
-EVENT = StepQueued(step=StepId("a"), attempt=Attempt(1), at=1.0)
+EVENT = RetryScheduled(step=StepId("a"), attempt=Attempt(1), due=2.0, at=1.0)
 
 
 def renamed(old: str, new: str) -> versions.Change:
@@ -30,11 +31,11 @@ def renamed(old: str, new: str) -> versions.Change:
 
 @pytest.fixture
 def an_event_has_changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if version 1 of StepQueued had said `node` where version 2, which came with level 2, says `step`."""
-    monkeypatch.setitem(versions.CURRENT, "StepQueued", 2)
-    monkeypatch.setitem(versions.SINCE, ("StepQueued", 2), 2)
-    monkeypatch.setitem(versions.UPGRADES, ("StepQueued", 1), renamed("node", "step"))
-    monkeypatch.setitem(versions.DOWNGRADES, ("StepQueued", 2), renamed("step", "node"))
+    """As if version 1 of it had said `node` where version 2, which came with level 2, says `step`."""
+    monkeypatch.setitem(versions.CURRENT, "RetryScheduled", 2)
+    monkeypatch.setitem(versions.SINCE, ("RetryScheduled", 2), 2)
+    monkeypatch.setitem(versions.UPGRADES, ("RetryScheduled", 1), renamed("node", "step"))
+    monkeypatch.setitem(versions.DOWNGRADES, ("RetryScheduled", 2), renamed("step", "node"))
     yield
 
 
@@ -43,19 +44,19 @@ def test_while_an_old_reader_is_about_the_old_format_is_written() -> None:
     version, body = codec.write_event(EVENT, level=1)
     assert version == 1
     assert msgspec.json.decode(body)["node"] == "a"
-    assert codec.decode_event("StepQueued", 1, body) == EVENT, "who can read more reads it all the same"
+    assert codec.decode_event("RetryScheduled", 1, body) == EVENT, "who can read more reads it all the same"
 
 
 @pytest.mark.usefixtures("an_event_has_changed")
 def test_once_everybody_reads_it_the_new_format_is_written() -> None:
     version, body = codec.write_event(EVENT, level=2)
     assert version == 2
-    assert codec.decode_event("StepQueued", 2, body) == EVENT
+    assert codec.decode_event("RetryScheduled", 2, body) == EVENT
 
 
 def test_what_a_newer_program_wrote_is_refused_and_never_guessed_at() -> None:
     with pytest.raises(NewerFormat, match="run the newer Windlass"):
-        codec.decode_event("StepQueued", 2, codec.encode_event(EVENT))
+        codec.decode_event("RetryScheduled", 2, codec.encode_event(EVENT))
 
 
 @pytest.mark.parametrize("level", [1, versions.LEVEL])
@@ -80,8 +81,8 @@ def test_only_the_state_of_a_run_with_a_parked_step_is_too_new_for_a_program_bef
 
     assert written(lose("a"))[0] == 1
     assert written(lose("a", failover=False))[0] == 2
-    with pytest.raises(NewerFormat, match="RunImage has format 4 and this Windlass reads up to 3"):
-        codec.decode_run(4, written(lose("a"))[1])
+    with pytest.raises(NewerFormat, match="RunImage has format 5 and this Windlass reads up to 4"):
+        codec.decode_run(5, written(lose("a"))[1])
 
 
 def test_a_run_that_brings_its_document_is_refused_as_newer_by_a_program_before_it(

@@ -83,12 +83,13 @@ def test_a_step_that_falls_silent_is_killed_and_may_be_tried_again(tmp_path: Pat
     async def story() -> None:
         told: list[tuple[Task, Json]] = []
         async with working(tmp_path, steps=STEPS, on_progress=lambda *what: told.append(what)) as rig:
-            task = msgspec.structs.replace(python("falls_silent"), heartbeat_timeout_s=0.5)
+            await rig.value(python("waits", seconds=0))  # its process is there by now
+            task = msgspec.structs.replace(python("falls_silent"), heartbeat_timeout_s=3.0)
             failure = await rig.failure(task)
             assert (failure.type, failure.retryable) == ("HeartbeatTimeout", True)
-            assert "said nothing for 0.5s" in failure.message
+            assert "said nothing for 3s" in failure.message
             assert told == [(task, "so far")]
-            lively = msgspec.structs.replace(python("tells_at_leisure", for_s=1.2), heartbeat_timeout_s=0.5)
+            lively = msgspec.structs.replace(python("tells_at_leisure", for_s=3.5), heartbeat_timeout_s=3.0)
             assert await rig.value(lively) == "done"
 
     play(story())

@@ -103,7 +103,7 @@ def test_what_one_step_prints_is_not_told_of_the_next(tmp_path: Path) -> None:
 def test_what_a_killed_step_printed_is_told(tmp_path: Path, how: str) -> None:
     async def story() -> None:
         async with working(tmp_path, slots=1) as rig:
-            task = shell("echo alive; while :; do sleep 1; done", timeout_s=0.5 if how == "timeout" else None)
+            task = shell("echo alive; while :; do sleep 1; done", timeout_s=3.0 if how == "timeout" else None)
             rig.start(task)
             if how == "timeout":
                 outcome = await rig.outcome(task)

@@ -17,8 +17,8 @@ from windlass.cli.shared import client, sharing, wants_json
 def apply(ctx: click.Context, files: tuple[str, ...]) -> None:
     """Save workflows: create them, or make their next version.
 
-    A FILE is YAML, or JSON if its name says so; - reads YAML from standard input. Runs keep the version they
-    were started with. All files are read before the first is saved.
+    A FILE is YAML, or JSON or Python if its name says so; - reads YAML from standard input. Runs keep the
+    version they were started with. All files are read before the first is saved.
 
     \b
     Examples:
@@ -26,7 +26,7 @@ def apply(ctx: click.Context, files: tuple[str, ...]) -> None:
       windlass apply workflows/*.yaml
     """
     server = client(ctx)
-    found = [documents.read(file) for file in files]
+    found = [document for file in files for document in documents.read_all(file)]
     quiet = wants_json(ctx)
     saved = []
     with bar("saving", quiet=quiet or len(found) < 2, counted=True) as tell:

@@ -67,6 +67,7 @@ FLEET_SETTINGS: Final = (
     Setting("no-failover", readers.flag, "A lost attempt waits for an operator; nobody else runs it."),
     Setting("workers-max", readers.whole, "How many workers may be connected here.", "N"),
     Setting("age", readers.span, "A task that waits so long gains one point of priority.", "DURATION"),
+    Setting("fair-label", readers.text, "Runs share workers evenly by the values of this label.", "NAME"),
     Setting("host-group", readers.text, "Machines near to this one: what locality looks at.", "NAME"),
 )
 

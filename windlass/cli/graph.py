@@ -69,19 +69,22 @@ def _ask(server: Client, name: str) -> Graph:
 def _of_workflow(server: Client, name: str) -> Graph:
     seen = server.workflow(name)
     definition = document.read(written.as_written(seen))
-    return drawing.of_definition(definition, f"{name} v{seen['version']}")
+    # A graph has a `version` of its own, which is a text and none of ours.
+    version = f" v{seen['version']}" if isinstance(seen.get("version"), int) else ""
+    return drawing.of_definition(definition, name + version)
 
 
 def _of_run(server: Client, name: str) -> Graph:
     run = server.run(name)
     title = f"{name}  {run['workflow']} v{run['version']}  {run['status']}"
-    statuses = {step["id"]: step["status"] for step in run["steps"]}
+    written_down = [step for step in run["steps"] if step.get("of") is None]
+    statuses = {step["id"]: step["status"] for step in written_down}
     try:
         seen = server.workflow(run["workflow"], version=run["version"])
         return drawing.of_definition(document.read(written.as_written(seen)), title, statuses)
     except (NotFound, Invalid):
         # The workflow is deleted: the run still knows its steps, but not which of them stand in for others.
-        steps = [Vertex(step["id"], step["kind"], tuple(step["needs"])) for step in run["steps"]]
+        steps = [Vertex(step["id"], step["kind"], tuple(step["needs"])) for step in written_down]
         return Graph(title, steps, statuses)
 
 

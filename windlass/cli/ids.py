@@ -53,7 +53,7 @@ class _Id(StringParamType):
 def _workflows(server: Client) -> list[tuple[str, str]]:
     answer: Json = server.workflows()
     items = answer["items"] if isinstance(answer, dict) else answer
-    return [(item["id"], str(item.get("description") or "")) for item in items]
+    return [(str(item["id"]), str(item.get("description") or "")) for item in items]
 
 
 def _runs(server: Client) -> list[tuple[str, str]]:

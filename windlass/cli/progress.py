@@ -34,7 +34,32 @@ class Progress:
                     return _line("…", "dim", step, f"waits until {_time(event.get('due'))}")
             case "StepSucceeded":
                 self.done += 1
-                return _line("✓", "green", step, took(self._lasted(step, event)))
+                lasted = self._lasted(step, event)
+                # Of thousands of items, those are told that went wrong.
+                return None if _is_item(step) else _line("✓", "green", step, took(lasted))
+            case "StepSkipped":
+                self.done += 1
+                return None if _is_item(step) else _line("↷", "dim", step, f"skipped: {event.get('reason')}")
+            case "StepAwaits":
+                self._at_work[step] = at
+                until = f" until {_time(event['due'])}" if event.get("due") else ""
+                return _line(
+                    "…", "yellow", step, f"waits for somebody{until}; `windlass explain` says for whom"
+                )
+            case "ChildStarted":
+                self._at_work[step] = at
+                return _line("…", "dim", step, f"began the run {event.get('run')}")
+            case "MapStarted":
+                count = len(event.get("items") or [])
+                self.steps += count
+                self._at_work[step] = at
+                return _line("…", "dim", step, f"{count:,} item{'s' * (count != 1)}")
+            case "TurnStarted":
+                self.steps += 1
+                self._at_work[step] = at
+            case "UndoStarted":
+                self._at_work.clear()
+                return _line("↶", "yellow", "undo", "what was done is taken back")
             case "AttemptFailed":
                 # What follows tells what comes of it: another attempt, or the step's failure.
                 self._failed[step] = f"attempt {event.get('attempt')}: {_words(event)}"
@@ -74,6 +99,10 @@ class Progress:
         started = event.get("startedAt") or self._at_work.get(step)
         self._at_work.pop(step, None)
         return between(started, event["at"])
+
+
+def _is_item(step: str) -> bool:
+    return step.endswith("]")
 
 
 def _line(sign: str, style: str, step: str, words: str) -> Text:

@@ -11,14 +11,16 @@ from typing import Final, Protocol
 import click
 from rich.text import Text
 
-from windlass.cli import documents
+from windlass.cli import app_files, documents
+from windlass.cli.documents import Document
 from windlass.cli.ending import BY_OUTCOME, ENDINGS, Ended, Exit
 from windlass.cli.ids import FILE_OR_WORKFLOW
+from windlass.cli.own_engine import answers, own_engine
 from windlass.cli.progress import Progress
 from windlass.cli.screen import coloured, print_json, say, screen, took
-from windlass.cli.shared import client, sharing, wants_json
-from windlass.cli.values import pairs, seconds, text_pairs
-from windlass.core.errors import Unknown
+from windlass.cli.shared import client, named_server, sharing, wants_json
+from windlass.cli.values import pairs, raw_pairs, seconds, text_pairs, typed
+from windlass.core.errors import NotFound, Unknown
 from windlass.core.task import Json
 from windlass.sdk.client import REFUSED, Client, NotReachable, new_run_id
 
@@ -34,14 +36,14 @@ Exit codes:
 
 
 @click.command(epilog=EPILOG)
-@click.argument("workflow", metavar="FILE|ID", type=FILE_OR_WORKFLOW)
+@click.argument("workflow", metavar="FILE|FILE.py:NAME|ID", type=FILE_OR_WORKFLOW)
 @click.option(
     "-i",
     "--input",
     metavar="K=V",
     multiple=True,
-    callback=pairs,
-    help="Input; V is JSON if it reads as such.",
+    callback=raw_pairs,
+    help="Input; V is as the input is declared, else JSON if it reads as such. @FILE: what is in the file.",
 )
 @click.option(
     "-c", "--context", metavar="K=V", multiple=True, callback=pairs, help="Context that all steps share."
@@ -68,7 +70,7 @@ Exit codes:
 def run(
     ctx: click.Context,
     workflow: str,
-    input: dict[str, Json],
+    input: dict[str, str],
     context: dict[str, Json],
     run_id: str | None,
     labels: dict[str, str],
@@ -78,26 +80,31 @@ def run(
 ) -> None:
     """Run a workflow, and watch it to its end.
 
-    A FILE (its name has a / or ends in .yaml, .yml or .json) is saved first; an ID is a workflow that is
-    there already. The exit code says how the run ended.
+    A FILE (its name has a / or ends in .yaml, .yml, .json or .py) is saved first; an ID is a workflow that
+    is there already. A workflow in Python is saved with those that it calls; an engine that was started as
+    `windlass up FILE.py` finds its functions, and where none is running one is started for as long as it
+    takes. The exit code says how the run ended.
 
     \b
     Examples:
       windlass run report.yaml -i day=2026-01-01 -i 'sizes=[1, 2]'
+      windlass run app.py:nightly -i day=2026-01-01 -i rows=@rows.json
       windlass run nightly-report --label team=sales --detach
     """
-    server = client(ctx)
     quiet = wants_json(ctx)
-    if documents.is_file(workflow):
-        document = documents.read(workflow)
+    found = _documents(workflow)
+    server, goes_on = _engine(ctx, workflow, detach=detach)
+    # Those that are called, first: whoever starts them must find them.
+    for document in reversed(found):
         applied = documents.save(server, document)
         workflow = applied.workflow
         if not quiet:
             say((workflow, "bold"), f": {documents.describe(applied)}")
+    given = typed(input, found[0].inputs if found else _declared(server, workflow) if input else {})
     ident = run_id or new_run_id(workflow)
     with _named(ident):
         started = server.start(
-            workflow, run_id=ident, input=input or None, context=context, priority=priority, labels=labels
+            workflow, run_id=ident, input=given or None, context=context, priority=priority, labels=labels
         )
     if detach:
         print_json(started) if quiet else say(ident)
@@ -106,12 +113,44 @@ def run(
     try:
         seen = _watch_quietly(server, ident, timeout) if quiet else _watch(server, ident, started, timeout)
     except KeyboardInterrupt:
-        raise _left(Exit.INTERRUPTED, "interrupted", ident, "the run goes on") from None
+        raise _left(Exit.INTERRUPTED, "interrupted", ident, goes_on) from None
     if quiet:
         print_json(seen)
     else:
         _tell(seen)
     ctx.exit(BY_OUTCOME[seen["status"]])
+
+
+def _engine(ctx: click.Context, workflow: str, *, detach: bool) -> tuple[Client, str]:
+    """Who is to run it; and what becomes of a run that nobody waits for any more."""
+    server, app = client(ctx), app_files.split(workflow)
+    if app is None or detach or named_server(ctx) is not None or answers(server):
+        return server, "the run goes on"
+    url = ctx.with_resource(own_engine(app[0]))
+    if not wants_json(ctx):
+        say(("no engine is running: one was started for this run", "dim"))
+    own = Client(url)
+    ctx.call_on_close(own.close)
+    return own, "the run goes on once an engine is started here"
+
+
+def _documents(given: str) -> list[Document]:
+    """What is to be saved first, and the one to run before all others; none for an id."""
+    app = app_files.split(given)
+    if app is not None:
+        file, name = app
+        wanted = app_files.chosen(file, name, app_files.compiled(file))
+        return [documents.of_app(file, workflow) for workflow in wanted]
+    return [documents.read(given)] if documents.is_file(given) else []
+
+
+def _declared(server: Client, workflow: str) -> dict[str, Json]:
+    """The inputs of a workflow that is there already; if it is not, whoever starts it will be told."""
+    try:
+        inputs = server.workflow(workflow).get("inputs")
+    except NotFound:
+        return {}
+    return inputs if isinstance(inputs, dict) else {}
 
 
 @contextmanager
@@ -210,5 +249,6 @@ def _tell(run: Json) -> None:
     if error:
         words = f"{error.get('type')}: {error.get('message')}" if isinstance(error, dict) else str(error)
         say((words, "red"))
-    if any(value is not None for value in (run.get("output") or {}).values()):
+    output = run.get("output")
+    if any(value is not None for value in (output.values() if isinstance(output, dict) else (output,))):
         say(("output ", "dim"), json.dumps(run["output"], ensure_ascii=False))

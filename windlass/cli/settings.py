@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from windlass.cli import readers
 from windlass.cli.code_settings import CODE_SETTINGS
+from windlass.cli.file_settings import FILE_SETTINGS
 from windlass.cli.fleet_settings import FLEET_SETTINGS, SEED_SETTINGS, TABLE
 from windlass.cli.lock_settings import LOCK_SETTINGS
 from windlass.cli.setting import Setting
@@ -103,6 +104,7 @@ SETTINGS: Final = (
     Setting("refuse-memory", readers.share, "Fuller, it starts no new runs.", "SHARE"),
     Setting("grace", readers.span, "For steps that run when it is told to stop.", "DURATION"),
     *CODE_SETTINGS,
+    *FILE_SETTINGS,
     *FLEET_SETTINGS,
     *LOCK_SETTINGS,
     Setting("log", readers.text, "text or json.", "FORMAT"),

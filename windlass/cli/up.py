@@ -14,10 +14,12 @@ from typing import Any, Final, get_args
 import click
 
 from windlass import direct, serve
-from windlass.cli import readers
+from windlass.cli import app_files, documents, readers
 from windlass.cli.code_settings import CODE_SETTINGS
+from windlass.cli.documents import Document
 from windlass.cli.ending import Exit
 from windlass.cli.engine_log import set_up_log
+from windlass.cli.file_settings import FILE_SETTINGS
 from windlass.cli.fleet_settings import FLEET_SETTINGS, SEED_SETTINGS
 from windlass.cli.lock_settings import LOCK_SETTINGS
 from windlass.cli.screen import say
@@ -25,12 +27,13 @@ from windlass.cli.setting import Setting
 from windlass.cli.setting_options import options_of, said, said_elsewhere
 from windlass.cli.shared import sharing, wants_json
 from windlass.cli.values import seconds
-from windlass.cli.welcome import greet, greet_json, try_examples
+from windlass.cli.welcome import bring, greet, greet_json, own_client, try_examples
 from windlass.config import Config, LogFormat, how_locked, lock_faults, setting_of, unlocked
 from windlass.core import durations
 from windlass.core.errors import WindlassError
 from windlass.direct import Where
 from windlass.fleet_config import fleet_faults
+from windlass.sdk.client import Client
 
 engine_log = logging.getLogger("windlass.serve")
 
@@ -72,6 +75,7 @@ def _is_module(name: str) -> bool:
 
 
 @click.command
+@click.argument("apps", metavar="[APP.py]...", nargs=-1, type=click.Path(dir_okay=False))
 @click.option(
     "--host",
     default=USUAL.host,
@@ -192,6 +196,7 @@ def _is_module(name: str) -> bool:
 @click.option("--log", type=click.Choice(get_args(LogFormat)), default=USUAL.log, envvar="WINDLASS_LOG")
 @click.option("-v", "--verbose", count=True, envvar="WINDLASS_VERBOSE", help="Log more; -vv logs everything.")
 @options_of(CODE_SETTINGS)
+@options_of(FILE_SETTINGS)
 @options_of(FLEET_SETTINGS, _usual)
 @options_of(LOCK_SETTINGS)
 @sharing()
@@ -199,6 +204,7 @@ def _is_module(name: str) -> bool:
 def up(
     ctx: click.Context,
     /,
+    apps: tuple[str, ...],
     host: str,
     port: int,
     data: Path,
@@ -221,21 +227,24 @@ def up(
     """Start an engine here, with a worker.
 
     Everything is kept in the data folder. Ctrl-C stops it; what was running goes on at the next start.
-    Options can also be given as variables: --port as WINDLASS_PORT, and so on.
+    The workflows in APP.py are saved, and its functions are found. Options can also be given as variables:
+    --port as WINDLASS_PORT, and so on.
 
     \b
     Examples:
       windlass up --examples
+      windlass up app.py
       windlass up --port 2551 --data /var/lib/windlass --app reports.py
     """
+    brought = [document for file in apps for document in _workflows_of(file)]
     of_fleet, of_locks = said(others, FLEET_SETTINGS), said(others, LOCK_SETTINGS)
-    of_code = said(others, CODE_SETTINGS)
+    of_code, of_files = said(others, CODE_SETTINGS), said(others, FILE_SETTINGS)
     of_seed, places = said_elsewhere(SEED_SETTINGS, os.environ, of_fleet)
     config = Config(
         host=host,
         port=port,
         data=data,
-        app=app or USUAL.app,
+        app=(*apps, *app) or USUAL.app,
         slots=slots,
         capabilities=capabilities,
         shards=shards,
@@ -253,11 +262,12 @@ def up(
         **of_seed,
         **of_locks,
         **of_code,
+        **of_files,
     )
     _refuse_nonsense(config, {setting_of(field): name for field, name in places.items()})
     set_up_log(config.log, config.verbose)
     try:
-        serve.run(config, os.environ, partial(_welcome, config, wants_json(ctx)))
+        serve.run(config, os.environ, partial(_welcome, config, brought, wants_json(ctx)))
     except WindlassError:
         raise
     except Exception:
@@ -276,26 +286,49 @@ def _refuse_nonsense(config: Config, elsewhere: Mapping[str, str]) -> None:
         raise click.UsageError("\n".join(named))
 
 
-def _try_examples(config: Config, ready: serve.Ready, *, quiet: bool) -> None:
+def _workflows_of(file: str) -> list[Document]:
+    """Before anything is started: who wrote them has to mend them first."""
+    if not file.endswith(app_files.SUFFIX):
+        raise click.UsageError(f"{file} is no file of Python; save other documents with `windlass apply`")
+    return documents.read_all(file)
+
+
+def _client(config: Config, ready: serve.Ready) -> Client:
+    """Of our own engine, whatever its lock is."""
     token = ""
     if config.login:
         made = direct.create_token(
             Where(config.data), "operator", namespace=None, name="examples", expires="10m"
         )
         token = made["token"]
-    try_examples(ready.url, quiet=quiet, certificate=config.tls_cert, token=token)
+    return own_client(ready.url, certificate=config.tls_cert, token=token)
 
 
-async def _welcome(config: Config, as_json: bool, ready: serve.Ready) -> None:
+async def _welcome(config: Config, brought: list[Document], as_json: bool, ready: serve.Ready) -> None:
+    quiet = as_json or config.log == "json"
     try:
-        if as_json:
+        if as_json and not brought:
             greet_json(ready)
-        elif config.log == "text":
+        elif config.log == "text" and not as_json:
             locked = how_locked(config, config.host)
-            greet(ready, examples=config.examples, locked=locked, login=config.login)
+            first = "nightly-report" if config.examples else "FILE.yaml"
+            greet(ready, first=brought[0].workflow if brought else first, locked=locked, login=config.login)
+        if brought:
+            await asyncio.to_thread(_bring, config, ready, brought, quiet=quiet)
+        if as_json and brought:
+            greet_json(ready)  # whoever waits for this line finds the workflows there
         if config.examples:
-            quiet = as_json or config.log == "json"
             await asyncio.to_thread(_try_examples, config, ready, quiet=quiet)
     except OSError as error:
         # Nobody reads it any more. That is no reason to stop.
         engine_log.warning("the welcome cannot be shown", extra={"reason": str(error)})
+
+
+def _bring(config: Config, ready: serve.Ready, brought: list[Document], *, quiet: bool) -> None:
+    with _client(config, ready) as server:
+        bring(server, brought, quiet=quiet)
+
+
+def _try_examples(config: Config, ready: serve.Ready, *, quiet: bool) -> None:
+    with _client(config, ready) as server:
+        try_examples(server, quiet=quiet)

@@ -9,6 +9,7 @@ from windlass.cli.ending import Ending, Exit, InvalidFile, detail
 from windlass.cli.screen import print_json, say
 from windlass.cli.shared import sharing, wants_json
 from windlass.core.definition import Definition
+from windlass.core.errors import Fault, Invalid
 
 
 @click.command
@@ -24,13 +25,19 @@ def validate(ctx: click.Context, files: tuple[str, ...]) -> None:
     Examples:
       windlass validate report.yaml
       windlass validate workflows/*.yaml --json
+      windlass validate app.py
     """
     looked_at = [_look(file) for file in files]
     refused = [found for found in looked_at if isinstance(found, InvalidFile)]
+    each = [
+        (file, one)
+        for file, found in zip(files, looked_at, strict=True)
+        for one in (found if isinstance(found, list) else [found])
+    ]
     if wants_json(ctx):
-        print_json({"items": [_item(file, found) for file, found in zip(files, looked_at, strict=True)]})
+        print_json({"items": [_item(file, found) for file, found in each]})
         ctx.exit(Exit.REFUSED if refused else Exit.SUCCEEDED)
-    for file, found in zip(files, looked_at, strict=True):
+    for file, found in each:
         if isinstance(found, Definition):
             count = len(found.steps)
             say((file, "bold"), f": sound ({found.id}, {count} step{'s' * (count != 1)})")
@@ -40,11 +47,13 @@ def validate(ctx: click.Context, files: tuple[str, ...]) -> None:
         raise Ending(Exit.REFUSED, message, kind="invalid", faults=faults)
 
 
-def _look(file: str) -> Definition | InvalidFile:
+def _look(file: str) -> list[Definition] | InvalidFile:
     try:
-        return documents.definition(file)
+        found = documents.definitions(file)
     except InvalidFile as error:
         return error
+    faults = [Fault("/nodes", definition.incomplete) for definition in found if definition.incomplete]
+    return InvalidFile(file, Invalid("the workflow is not finished", faults)) if faults else found
 
 
 def _item(file: str, found: Definition | InvalidFile) -> dict[str, object]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import click
 
@@ -14,6 +16,16 @@ from windlass.core.task import Json
 def pairs(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, Json]:
     """k=v, where v is JSON if it reads as JSON, else text."""
     return {key: _read(text) for key, text in map(_split, given)}
+
+
+def raw_pairs(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """k=v, where v is text for now; k=@FILE is what the file holds, and k=@@v is @v."""
+    return {key: _content(text) for key, text in map(_split, given)}
+
+
+def typed(given: Mapping[str, str], inputs: Mapping[str, Json]) -> dict[str, Json]:
+    """Each as its input is declared: text stays text; all else is JSON if it reads as JSON."""
+    return {key: text if _is_text(inputs.get(key)) else _read(text) for key, text in given.items()}
 
 
 def text_pairs(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -69,6 +81,20 @@ def _split(given: str) -> tuple[str, str]:
     if not sign or not key:
         raise click.BadParameter(f"{given!r} is no k=v pair; write e.g. day=5")
     return key, text
+
+
+def _content(text: str) -> str:
+    if text.startswith("@@") or not text.startswith("@"):
+        return text.removeprefix("@") if text.startswith("@@") else text
+    try:
+        return Path(text[1:]).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise click.BadParameter(f"{text[1:]} cannot be read: {reason}") from None
+
+
+def _is_text(declared: Json) -> bool:
+    return declared == "string" or (isinstance(declared, dict) and declared.get("type") == "string")
 
 
 def _read(text: str) -> Json:

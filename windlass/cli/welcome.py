@@ -10,6 +10,7 @@ import shutil
 import ssl
 import sys
 import time
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,8 @@ from typing import Final
 import click
 
 from windlass import __version__
+from windlass.cli import documents
+from windlass.cli.documents import Document
 from windlass.cli.screen import coloured, say, took
 from windlass.core.errors import WindlassError
 from windlass.core.task import Json
@@ -31,13 +34,14 @@ FIRST_S: Final = 30.0
 LOOK_S: Final = 0.05
 
 
-def greet(ready: Ready, *, examples: bool, locked: str = "", login: bool = False) -> None:
+def greet(ready: Ready, *, first: str, locked: str = "", login: bool = False) -> None:
+    """`first`: what can be run."""
     call = _call(ready.url)
     recovered = f", recovered {ready.recovered} run{'s' * (ready.recovered != 1)}" if ready.recovered else ""
     lasted = f" after {took(ready.took_s)}" if ready.took_s >= 1 else ""
     say(f"Windlass {__version__} is ready at ", (ready.url, "bold"), (lasted, "dim"))
     say(("  data  ", "dim"), f"{ready.data}{recovered}")
-    say(("  run   ", "dim"), f"{call} run {'nightly-report' if examples else 'FILE.yaml'}")
+    say(("  run   ", "dim"), f"{call} run {first}")
     say(("  show  ", "dim"), f"{call} show RUN", ("   (`runs` lists them)", "dim"))
     say(("  lock  ", "dim"), locked)
     if login:
@@ -57,12 +61,29 @@ def greet_json(ready: Ready) -> None:
     click.echo(json.dumps(body))
 
 
-def try_examples(url: str, *, quiet: bool, certificate: Path | None = None, token: str = "") -> None:
+def own_client(url: str, *, certificate: Path | None = None, token: str = "") -> Client:
+    return Client(url, trust=None if certificate is None else _this_one(certificate), token=token)
+
+
+def bring(server: Client, found: Sequence[Document], *, quiet: bool) -> None:
+    """Save the workflows of the user's file, and say which there are."""
+    for document in found:
+        try:
+            applied = documents.save(server, document)
+        except WindlassError as error:
+            extra = {"workflow": document.workflow, "file": document.file, "reason": str(error)}
+            log.error("a workflow could not be saved", extra=extra)
+            continue
+        log.info("workflow saved", extra={"workflow": applied.workflow, "version": applied.version})
+        if not quiet:
+            say(("  saved ", "dim"), (applied.workflow, "bold"), f": {documents.describe(applied)}")
+
+
+def try_examples(server: Client, *, quiet: bool) -> None:
     """Save every example workflow, run the first of them, and say how it went."""
-    server = Client(url, trust=None if certificate is None else _this_one(certificate), token=token)
     try:
-        documents = example_documents()
-        for name, document in documents.items():
+        found = example_documents()
+        for name, document in found.items():
             server.apply(name, document, "application/yaml")
         run = new_run_id()
         server.start(FIRST, run_id=run)
@@ -70,13 +91,12 @@ def try_examples(url: str, *, quiet: bool, certificate: Path | None = None, toke
     except WindlassError as error:
         log.warning("the examples could not be tried", extra={"reason": str(error)})
         return
-    finally:
-        server.close()
     log.info("example ran", extra={"workflow": FIRST, "run": run, "status": seen["status"]})
     if not quiet:
-        say(("  examples  ", "dim"), ", ".join(documents))
+        say(("  examples  ", "dim"), ", ".join(found))
         lasted = f" in {took(seen['durationSeconds'])}" if seen["durationSeconds"] is not None else ""
-        say(("  ran ", "dim"), FIRST, ": ", coloured(seen["status"]), f"{lasted}: {_call(url)} show {run}")
+        call = _call(server.url)
+        say(("  ran ", "dim"), FIRST, ": ", coloured(seen["status"]), f"{lasted}: {call} show {run}")
 
 
 def _this_one(certificate: Path) -> ssl.SSLContext:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from windlass.cli import readers
 from windlass.cli.code_settings import CODE_SETTINGS
+from windlass.cli.file_settings import FILE_SETTINGS
 from windlass.cli.setting import Setting
 from windlass.core import durations, sizes
 from windlass.core.errors import Invalid
@@ -184,6 +185,7 @@ SETTINGS: Final = (
         into=("allow_network",),
     ),
     *CODE_SETTINGS,
+    *FILE_SETTINGS,
     Setting("log", readers.text, "text or json.", "FORMAT", into=("log",)),
     Setting("verbose", readers.level, "Log more; -vv logs everything.", into=("verbose",)),
 )

@@ -31,9 +31,10 @@ def workflows(ctx: click.Context) -> None:
 
 
 def _row(item: Json) -> tuple[str, ...]:
+    version = item.get("version")
     return (
-        item["id"],
-        str(item.get("version", "")),
-        str(len(item.get("steps") or ())),
+        str(item["id"]),
+        str(version) if isinstance(version, int) else "",  # a graph has one of its own, which is none of ours
+        str(len(item.get("steps") or item.get("nodes") or ())),
         short(item.get("description") or item.get("name") or ""),
     )

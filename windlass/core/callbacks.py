@@ -13,8 +13,8 @@ import msgspec
 
 from windlass.core import callback_url
 from windlass.core.events import RunEnded, RunStarted
+from windlass.core.moments import iso
 from windlass.core.names import Key
-from windlass.core.notices import iso
 from windlass.core.task import Json
 
 PREFIX: Final = "callback:"  # of what stands in the place of a webhook's id

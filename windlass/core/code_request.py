@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 
 from windlass.core import callback_url, code_step, durations, secret_refs
-from windlass.core.document import PRIORITY_MAX
 from windlass.core.faults import Faults, found, join
 from windlass.core.fields import Fields
 from windlass.core.needs import language_of
+from windlass.core.step_fields import PRIORITY_MAX
 from windlass.core.task import Json
 from windlass.core.task_fold import STEP, TIMEOUT_S, WORKFLOW
 

@@ -8,10 +8,15 @@ from typing import Literal
 import msgspec
 
 from windlass.core.assign.policy import Assign
+from windlass.core.inputs import Inputs
 from windlass.core.names import StepId, WorkflowId
 from windlass.core.task import Json
+from windlass.core.timetable import Timetable
 
-StepKind = Literal["python", "http", "shell", "code", "wait", "noop"]
+StepKind = Literal[
+    "python", "http", "shell", "code", "pipeline", "wait", "noop",
+    "approval", "signal", "workflow", "map", "loop", "switch",
+]  # fmt: skip
 
 
 class Retry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -20,6 +25,72 @@ class Retry(msgspec.Struct, frozen=True, omit_defaults=True):
     factor: float = 2.0
     max_s: float = 60.0
     not_on: tuple[str, ...] = ()  # exception names, base classes count
+
+
+class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A limit across runs: how many may hold its key at once, or how many may begin in a period."""
+
+    key: str  # may hold expressions; the same key is the same limit, in all workflows of the namespace
+    most: int
+    per_s: float | None = None  # a rate: so many per period; None: so many at once
+    on_conflict: Literal["queue", "skip", "replace"] = "queue"
+
+
+class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Somebody has to say yes. The words shown to them are `with.prompt`, which may hold expressions."""
+
+    who: tuple[str, ...] = ()  # who may: names of callers; none: everybody who may steer runs
+    timeout_s: float | None = None
+    on_timeout: Literal["fail", "approve", "reject"] = "fail"
+
+
+class Awaited(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A signal from outside, by its name. With a default, that is its value when the time is over."""
+
+    name: str
+    timeout_s: float | None = None
+    has_default: bool = False
+    default: Json = None
+
+
+class Child(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Another run. Its input is `with.input`, which may hold expressions."""
+
+    workflow: WorkflowId
+    version: int | None = None  # None: the newest when it begins
+    wait: bool = True  # False: the step is done when the run has begun
+
+
+class Mapped(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step for each item of a list, which is `with.over`: a list, or an expression."""
+
+    body: Step
+    max_parallel: int = 100
+
+
+class Loop(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A step again and again. The conditions are expressions; exactly one of the two."""
+
+    body: Step
+    most: int  # times, at most
+    until: str | None = None  # it is over when this is true after a turn
+    while_: str | None = None  # another turn only if this is true before it
+    delay_s: float = 0.0  # between two turns
+
+
+class Case(msgspec.Struct, frozen=True, omit_defaults=True):
+    when: str  # an expression
+    then: tuple[StepId, ...]  # steps that run in this case; none: nothing does
+
+
+class Switch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The first case that is true, or the default: its steps run, those of the others are skipped."""
+
+    cases: tuple[Case, ...]
+    default: tuple[StepId, ...] = ()
+
+
+Control = Approval | Awaited | Child | Mapped | Loop | Switch
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -42,6 +113,11 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     wait_until: float | None = None  # epoch seconds
     heartbeat_timeout_s: float | None = None  # per attempt: it must not be silent for longer
     assign: Assign | None = None  # how its worker is chosen; None: as the workflow says
+    when: str | None = None  # an expression: the step is skipped if it is not true
+    control: Control | None = None  # for the kinds that the engine itself carries out
+    undo: Step | None = None  # what takes back what it did, if the run fails or is cancelled
+    limits: tuple[Limit, ...] = ()  # across runs
+    templated: bool = False  # `with` holds expressions
 
 
 class Definition(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
@@ -55,6 +131,11 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     max_parallel: int | None = None
     assign: Assign | None = None  # how workers are chosen; None: as the cluster does
     queue_timeout_s: float | None = None  # no step may wait longer for a worker: then the run is cancelled
+    inputs: Inputs | None = None  # what a run may be started with; None: anything
+    output: Json = None  # what a run answers, with expressions; None: the outputs of steps nobody needs
+    limits: tuple[Limit, ...] = ()  # across runs, for the run as a whole
+    schedule: Timetable | None = None  # when runs begin by themselves
+    incomplete: str = ""  # why no run of it can begin: a graph that is not finished; then it has no steps
 
     @cached_property
     def index(self) -> dict[StepId, int]:
@@ -78,3 +159,13 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     def leaves(self) -> tuple[int, ...]:
         """Steps nobody needs: their outputs are the run's output."""
         return tuple(i for i, kids in enumerate(self.children) if not kids and i not in self.fallbacks)
+
+    def find(self, name: str) -> Step | None:
+        """A step by its name, also one that is made while a run goes on: `each[3]`, `undo:charge`."""
+        if (i := self.index.get(StepId(name))) is not None:
+            return self.steps[i]
+        if name.startswith("undo:"):
+            step = self.find(name.removeprefix("undo:"))
+            return None if step is None else step.undo
+        step = self.find(name.rpartition("[")[0]) if name.endswith("]") else None
+        return step.control.body if step is not None and isinstance(step.control, Mapped | Loop) else None

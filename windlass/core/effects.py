@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from windlass.core.errands import Errand
 from windlass.core.names import Attempt, SessionId, StepId, WorkerId
 
 
@@ -40,4 +41,17 @@ class RecallAll(msgspec.Struct, frozen=True):
     """Take back what waits and stop what runs: the run has ended."""
 
 
-Effect = Dispatch | Watch | Recall | Withdraw | RecallAll
+class Nudge(msgspec.Struct, frozen=True):
+    """Tell an entity that asking again on this errand is worth while now. May be lost."""
+
+    key: str
+    errand: str
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """Nobody wants to know any more what comes of this errand."""
+
+    errand: str
+
+
+Effect = Dispatch | Watch | Recall | Withdraw | RecallAll | Errand | Nudge | Forget

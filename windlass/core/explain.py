@@ -7,96 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
+from windlass.core import explain_control, explain_workers, run_timers
 from windlass.core.definition import Step
-from windlass.core.kinds import KINDS
-from windlass.core.names import StepId
-from windlass.core.needs import CODE, CODE_NETWORK, language_of, needs
-from windlass.core.run_state import Run, StepState
+from windlass.core.explain_workers import Outside
+from windlass.core.reasons import BESIDES, RANKS, Reason, ReasonKind
+from windlass.core.run_model import Run
+from windlass.core.step_state import StepState
 from windlass.core.task import Failure
-from windlass.core.wording import are, clock, listed, many, short, soon, span
+from windlass.core.wording import are, clock, many, short, soon, span
 
-ReasonKind = Literal[
-    "stuck", "ended", "paused", "parked", "capability", "worker", "slots", "retry", "wait", "timer",
-    "running", "limit", "parents", "deadline",
-]  # fmt: skip
-
-# The most telling first, and what a sentence says of the others.
-BESIDES: Final[dict[ReasonKind, str]] = {
-    "stuck": "{} stuck",
-    "ended": "{} ended",
-    "paused": "{} paused",
-    "parked": "{} parked",
-    "capability": "{} waiting for a worker",
-    "worker": "{} waiting for a worker to be well",
-    "slots": "{} waiting for a slot",
-    "retry": "{} to be tried again",
-    "wait": "{} waiting for a time",
-    "timer": "{} waiting for a time",
-    "running": "{} running",
-    "limit": "{} held back by max_parallel",
-    "parents": "{} waiting for other steps",
-    "deadline": "a deadline",
-}
-RANKS: Final = {kind: rank for rank, kind in enumerate(BESIDES)}
 REASONS_MAX: Final = 20  # listed; all are counted
 PARKED_MAX: Final = 240
-OFFERED_BY_ITSELF: Final = ("code/", "code:", "sandbox:")
-
-
-class TaskSeen(msgspec.Struct, frozen=True):
-    """A queued step as the dispatcher sees it."""
-
-    held: bool = False  # a worker has it already; the run will hear of that in a moment
-    worker: str = ""
-    ahead: int | None = None  # tasks that go first; None: not counted
-    bound: int = (
-        0  # so many steps of its namespace or token run, and no more may; 0: that is not why it waits
-    )
-
-
-class WorkerSeen(msgspec.Struct, frozen=True):
-    id: str
-    capabilities: frozenset[str]
-    free: int  # slots
-    held: int = 0  # tasks
-    halt: str = ""  # "paused" or "draining": it takes nothing new
-    healthy: bool = True  # it was heard of lately
-    namespace_ok: bool = True  # it works for the namespace of the run
-    degraded: bool = False  # most of its results were failures: it gets a task now and then, to try it
-
-    @property
-    def barred(self) -> str:
-        """What keeps every further task from it, however free it is; nothing if it may have one."""
-        if not self.namespace_ok:
-            return "not for this namespace"
-        return self.halt or ("" if self.healthy else "silent")
-
-
-class Outside(msgspec.Struct, frozen=True):
-    """What a run cannot know by itself."""
-
-    tasks: dict[StepId, TaskSeen] = {}
-    workers: tuple[WorkerSeen, ...] = ()
-
-
-class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    kind: ReasonKind
-    detail: str  # a sentence without its full stop
-    step: StepId | None = None
-    count: int = 1  # steps that it holds up
-    since: float | None = None
-    until: float | None = None  # when it ends by itself
-    next: str | None = None  # the command to type
-    worker: str | None = None
-    requires: tuple[str, ...] = ()
-    attempt: int | None = None
-    attempts: int | None = None  # that are allowed
-    ahead: int | None = None
-    evidence: tuple[str, ...] = ()  # sentences: what happened to it before
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -118,7 +43,10 @@ def ended(status: str, *, error: str, at: float | None, run_id: str, now: float)
     when = "" if at is None else f" at {clock(at, now)}"
     how = {"partial_success": "partly succeeded", "cancelled": "was cancelled"}.get(status, status)
     detail = f"The run {how}{when}{why}; nothing is left to do"
-    return _told([Reason(kind="ended", detail=detail, since=at, next=f"windlass show {run_id}")])
+    command = f"windlass show {run_id}"
+    return _told(
+        [Reason(kind="ended", detail=detail, since=at, next=command, why=error or None, then=status)]
+    )
 
 
 def stuck(error: str, *, since: float | None, run_id: str, now: float) -> Explanation:
@@ -126,7 +54,7 @@ def stuck(error: str, *, since: float | None, run_id: str, now: float) -> Explan
     when = "" if since is None else f" since {clock(since, now)}"
     command = f"windlass retry-stuck {run_id}"
     detail = f"The run is stuck{when} ({short(error)}); mend the cause, then free it with `{command}`"
-    return _told([Reason(kind="stuck", detail=detail, since=since, next=command)])
+    return _told([Reason(kind="stuck", detail=detail, since=since, next=command, why=error)])
 
 
 def _told(reasons: Iterable[Reason]) -> Explanation:
@@ -148,45 +76,45 @@ def _reasons(run: Run, outside: Outside, run_id: str, now: float) -> Iterator[Re
         command = f"windlass resume {run_id}"
         detail = f"The run is paused since {clock(run.paused_at, now)}; resume it with `{command}`"
         yield Reason(kind="paused", detail=detail, since=run.paused_at, next=command)
-    for step, state in zip(run.definition.steps, run.steps, strict=True):
+    if not run.admitted and run.undoing is None:
+        yield from explain_control.limited(run, -1, outside.limits, now)
+    for i, (step, state) in enumerate(run.all_steps()):
         match state.phase:
             case "queued":
-                yield _queued(step, state, outside)
-            case "parked" if not run.failing:
-                yield _parked(step, state, run_id, now)
-            case "backoff" if not run.failing:
-                yield _retry(run, step, state, now)
-            case "timing" if not run.failing:
-                yield _wait(run, step, state, now)
+                yield explain_workers.queued(step, state, outside)
             case "running":
                 yield _running(run, step, state, now)
+            case _ if not run.failing:
+                yield from _waits(run, i, outside, run_id, now)
             case _:
                 pass
-    yield from _held_back(run, now)
+    yield from explain_control.undoing(run, now)
+    yield from _held_back(run)
     yield from _deadline(run, now)
 
 
-def _queued(step: Step, state: StepState, outside: Outside) -> Reason:
-    """A step that waits for a worker, as far as the run knows."""
-    requires = needs(step)
-    seen = outside.tasks.get(step.id, TaskSeen())
-    fitting = [worker for worker in outside.workers if requires <= worker.capabilities]
-    if seen.bound and not seen.held:
-        detail = (
-            f"Step {step.id} waits for its turn: {many(seen.bound, 'step')} of its namespace, or of who "
-            "started it, may run at the same time by way of its node (--namespace-tasks, --token-tasks)"
-        )
-        return Reason(kind="limit", step=step.id, since=state.since, ahead=seen.ahead, detail=detail)
-    able = [worker for worker in fitting if not worker.barred]
-    if seen.held or any(worker.free > 0 and not worker.degraded for worker in able):
-        whom = f"worker {seen.worker}" if seen.worker else "a worker"
-        detail, worker = f"Step {step.id} is being handed to {whom}", seen.worker or None
-        return Reason(kind="running", step=step.id, since=state.since, worker=worker, detail=detail)
-    if not fitting:
-        return _no_worker(step, state, requires, outside.workers)
-    if any(worker.free == 0 for worker in able):
-        return _no_slot(step, state, seen, fitting)
-    return _nobody_well(step, state, fitting)
+def _waits(run: Run, i: int, outside: Outside, run_id: str, now: float) -> Iterator[Reason]:
+    """What a step waits for that no worker has, or is to have at once."""
+    step, state = run.step(i), run.steps[i]
+    match state.phase:
+        case "parked":
+            yield _parked(step, state, run_id, now)
+        case "backoff" if state.failure is None and state.item >= 0:
+            yield explain_control.next_turn(run, i, now)
+        case "backoff":
+            yield _retry(run, step, state, now)
+        case "timing":
+            yield _wait(run, i, now)
+        case "limited":
+            yield from explain_control.limited(run, i, outside.limits, now)
+        case "awaiting":
+            yield explain_control.awaiting(step, state, run_id, now)
+        case "child":
+            yield explain_control.child(step, state, now)
+        case "expanded":
+            yield explain_control.expanded(run, i)
+        case _:
+            pass
 
 
 def _parked(step: Step, state: StepState, run_id: str, now: float) -> Reason:
@@ -201,100 +129,8 @@ def _parked(step: Step, state: StepState, run_id: str, now: float) -> Reason:
         worker=state.worker or None,
         attempt=state.attempt,
         evidence=state.losses.evidence,
+        why=state.losses.parked,
     )
-
-
-def _nobody_well(step: Step, state: StepState, fitting: list[WorkerSeen]) -> Reason:
-    """There are workers with all it needs, and none of them may have it now."""
-    if len(fitting) == 1:
-        who, whom = f"worker {fitting[0].id}, the only one that can run it,", fitting[0].id
-    else:
-        who, whom = f"of the {len(fitting)} workers that can run it,", None
-    bars = _bars(fitting, counted=len(fitting) > 1)
-    return Reason(
-        kind="worker",
-        step=step.id,
-        since=state.since,
-        detail=f"Step {step.id} waits for a worker: {who} {listed(bars)}; see `windlass workers`",
-        next="windlass workers",
-        worker=whom,
-    )
-
-
-def _bars(workers: list[WorkerSeen], *, counted: bool) -> list[str]:
-    """What keeps these workers from a task."""
-    said = {
-        "not for this namespace": "{are} not for this namespace",
-        "paused": "{are} paused",
-        "draining": "{are} draining",
-        "silent": "{do} not answer",
-        "degraded": "failed so often that {it} gets only a task now and then",
-        "busy": "{are} busy",
-    }
-    counts = Counter(w.barred or ("busy" if w.free == 0 else "degraded") for w in workers)
-    bars = []
-    for bar, count in counts.items():
-        words = {
-            "are": are(count),
-            "do": "does" if count == 1 else "do",
-            "it": "it" if count == 1 else "each",
-        }
-        bars.append((f"{count} " if counted else "") + said[bar].format(**words))
-    return bars
-
-
-def _no_slot(step: Step, state: StepState, seen: TaskSeen, fitting: list[WorkerSeen]) -> Reason:
-    busy = [worker for worker in fitting if not worker.barred and worker.free == 0]
-    others = [worker for worker in fitting if worker not in busy]
-    able = "the worker that can run it is" if len(busy) == 1 else f"the {len(busy)} that can run it are"
-    held = many(sum(worker.held for worker in busy), "task")
-    ahead = f", and {many(seen.ahead, 'task')} {are(seen.ahead)} before it" if seen.ahead else ""
-    besides = f"; besides, {listed(_bars(others, counted=True))}" if others else ""
-    return Reason(
-        kind="slots",
-        step=step.id,
-        since=state.since,
-        detail=f"Step {step.id} waits for a free slot: {able} busy with {held}{ahead}{besides}",
-        next="windlass worker --slots N",
-        ahead=seen.ahead,
-    )
-
-
-def _no_worker(
-    step: Step, state: StepState, requires: frozenset[str], workers: tuple[WorkerSeen, ...]
-) -> Reason:
-    offered = frozenset[str]().union(*(worker.capabilities for worker in workers))
-    # Where each is offered by somebody, but nobody offers all of it, all of it is what is missing.
-    missing = sorted(requires - offered) or sorted(requires)
-    special = sorted(requires - frozenset(KINDS))
-    command = f"windlass worker --capabilities {','.join(special)}"
-    engine = " ".join(["windlass up", *(f"--capability {name}" for name in special)])
-    advice = f"start one with `{command}` (or `{engine}`)"
-    if not special:
-        command, advice = "windlass worker", "start one with `windlass worker` (or `windlass up`)"
-    if step.kind == CODE:
-        command, advice = _code_runner(step, special, missing)
-    nobody = f"none of the {len(workers)} connected workers does" if workers else "no worker is connected"
-    detail = f"Step {step.id} waits for a worker that offers {listed(missing)}: {nobody}; {advice}"
-    return Reason(
-        kind="capability",
-        step=step.id,
-        since=state.since,
-        detail=detail,
-        next=command,
-        requires=tuple(missing),
-    )
-
-
-def _code_runner(step: Step, special: list[str], missing: list[str]) -> tuple[str, str]:
-    """A worker offers the languages that it finds on its machine: nobody has to tell it."""
-    told = [name for name in special if not name.startswith(OFFERED_BY_ITSELF)]
-    command = " ".join(["windlass worker", *(["--capabilities", ",".join(told)] if told else [])])
-    language = f"{language_of(step.with_['language'])} {step.with_.get('version', '')}".strip()
-    where = f" on a machine with {language} and a sandbox"
-    if CODE_NETWORK in missing:
-        where += ", and network = true under [limits] in its --languages file"
-    return command, f"start one with `{command}`{where} (docs/workers.md)"
 
 
 def _retry(run: Run, step: Step, state: StepState, now: float) -> Reason:
@@ -310,31 +146,32 @@ def _retry(run: Run, step: Step, state: StepState, now: float) -> Reason:
         detail=f"{failed} and is tried again {when} (attempt {attempt} of {attempts})",
         attempt=attempt,
         attempts=attempts,
+        why=_cause(state.failure),
     )
 
 
-def _wait(run: Run, step: Step, state: StepState, now: float) -> Reason:
-    absolute = step.wait_until is not None
+def _wait(run: Run, i: int, now: float) -> Reason:
+    step, state, absolute = run.step(i), run.steps[i], run_timers.absolute(run, i)
     if run.paused_at is not None and not absolute:
-        left = span(state.due - max(run.paused_at, state.since))
-        detail, until = f"Step {step.id} waits for another {left} once the run is resumed", None
+        left_s = state.due - max(run.paused_at, state.since)
+        detail, until = f"Step {step.id} waits for another {span(left_s)} once the run is resumed", None
     else:
-        detail, until = (
+        detail, until, left_s = (
             f"Step {step.id} waits until {clock(state.due, now)}, {soon(state.due - now)}",
             state.due,
+            None,
         )
-    return Reason(
-        kind="timer" if absolute else "wait", step=step.id, since=state.since, until=until, detail=detail
-    )
+    kind: ReasonKind = "timer" if absolute else "wait"
+    return Reason(kind=kind, step=step.id, since=state.since, until=until, left_s=left_s, detail=detail)
 
 
 def _running(run: Run, step: Step, state: StepState, now: float) -> Reason:
     until = None if step.timeout_s is None else state.started_at + step.timeout_s
     limit = "" if until is None else f" and may do so until {clock(until, now)}"
-    still, then = "", ""
-    if run.failed_step is not None:
+    still, then, cause, name = "", "", None, None
+    if run.failing and run.failed_step is not None:
         cause = run.steps[run.failed_step].failure
-        name = run.definition.steps[run.failed_step].id
+        name = run.step(run.failed_step).id
         still, then = "still ", f"; then the run fails, because step {name} failed{_because(cause)}"
     return Reason(
         kind="running",
@@ -343,31 +180,41 @@ def _running(run: Run, step: Step, state: StepState, now: float) -> Reason:
         until=until,
         worker=state.worker,
         attempt=state.attempt,
+        name=name,
+        why=_cause(cause),
         detail=f"Step {step.id} {still}runs on worker {state.worker} since {clock(state.started_at, now)} "
         f"(attempt {state.attempt}){limit}{then}",
     )
 
 
-def _held_back(run: Run, now: float) -> Iterator[Reason]:
+def _held_back(run: Run) -> Iterator[Reason]:
     """Steps that wait for other steps of the run."""
-    if run.failing:
+    if run.failing or run.undoing is not None:
         return
     limit = run.definition.max_parallel
     ready = [i for i, state in enumerate(run.steps) if state.phase == "ready"]
-    if ready and run.paused_at is None and limit is not None:
-        first = run.definition.steps[ready[0]].id
+    if ready and run.paused_at is None and limit is not None and run.admitted:
+        first = run.step(ready[0]).id
         detail = f"{many(len(ready), 'step')} {are(len(ready))} held back by max_parallel: {limit} at a time"
         since = run.steps[ready[0]].since
-        yield Reason(kind="limit", step=first, count=len(ready), since=since, detail=detail)
+        yield Reason(
+            kind="limit",
+            step=first,
+            count=len(ready),
+            since=since,
+            detail=detail,
+            name="max_parallel",
+            most=limit,
+        )
     waiting = [
         i
         for i, state in enumerate(run.steps)
         if state.phase == "waiting" and i not in run.definition.fallbacks
     ]
     if waiting:
-        first = run.definition.steps[waiting[0]].id
-        verb = "waits" if len(waiting) == 1 else "wait"
-        detail = f"{many(len(waiting), 'step')} {verb} for the steps they need"
+        first = run.step(waiting[0]).id
+        verb = "waits for the steps it needs" if len(waiting) == 1 else "wait for the steps they need"
+        detail = f"{many(len(waiting), 'step')} {verb}"
         yield Reason(kind="parents", step=first, count=len(waiting), detail=detail)
 
 
@@ -379,5 +226,10 @@ def _deadline(run: Run, now: float) -> Iterator[Reason]:
     yield Reason(kind="deadline", until=due, since=run.started.at, detail=detail)
 
 
+def _cause(failure: Failure | None) -> str | None:
+    return None if failure is None else f"{failure.type}: {failure.message}"
+
+
 def _because(failure: Failure | None) -> str:
-    return "" if failure is None else f" ({short(f'{failure.type}: {failure.message}')})"
+    cause = _cause(failure)
+    return "" if cause is None else f" ({short(cause)})"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import NamedTuple, get_args
 
-from windlass.core import code_step, secret_refs
+from windlass.core import code_step, moments, pipeline_step, secret_refs
 from windlass.core.definition import StepKind
 from windlass.core.faults import Faults, found, join, quote
 from windlass.core.fields import Fields
@@ -16,7 +15,6 @@ from windlass.core.task import Json
 KINDS: tuple[StepKind, ...] = get_args(StepKind)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _URL = re.compile(
     r"https?://(?:[^/?#@\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]*)(?::(?P<port>[0-9]*))?(?:[/?#].*)?",
@@ -137,19 +135,19 @@ def _wait(fields: Fields) -> Timer:
 
 
 def _moment(fields: Fields, key: str) -> float | None:
-    advice = "write e.g. 2026-01-01T08:00:00Z or 2026-01-01T08:00:00+01:00"
-    text = fields.text(key, f"a time; {advice}")
+    text = fields.text(key, f"a time; {moments.ADVICE}")
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        fields.wrong(key, f"{quote(text)} is no time; {advice}")
+        return moments.parse(text)
+    except ValueError as error:
+        fields.wrong(key, str(error))
         return None
-    if moment.tzinfo is None:
-        fields.wrong(key, f"{quote(text)} has no time zone; {advice}")
-        return None
-    return (moment - _EPOCH).total_seconds()
+
+
+def _pipeline(fields: Fields) -> Timer:
+    pipeline_step.read(fields)
+    return Timer()
 
 
 def _noop(_fields: Fields) -> Timer:
@@ -161,6 +159,7 @@ _READERS: dict[StepKind, tuple[tuple[str, ...], Callable[[Fields], Timer]]] = {
     "http": (("url", "method", "headers", "body", "json"), _http),
     "shell": (("argv", "command", "env", "cwd", "stdin"), _shell),
     "code": (code_step.KEYS, _code),
+    "pipeline": (pipeline_step.KEYS, _pipeline),
     "wait": (("for", "until"), _wait),
     "noop": (("value",), _noop),
 }

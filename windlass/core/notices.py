@@ -7,11 +7,11 @@ was stuck and is freed, and the first run of a workflow that succeeds after one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 
+from windlass.core import moments
 from windlass.core.events import RunEnded
 from windlass.core.names import Key
 
@@ -162,14 +162,9 @@ def body(hook: str, happening: Happening) -> bytes:
             status=happening.status,
             # Without half characters, which no JSON can hold.
             error=happening.error[:ERROR_CHARACTERS_MAX].encode(errors="replace").decode(),
-            at=iso(happening.at),
+            at=moments.iso(happening.at),
         )
     )
-
-
-def iso(at: float) -> str:
-    """2026-01-01T08:00:00.000Z"""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _milliseconds(seconds: float) -> int:

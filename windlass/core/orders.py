@@ -33,7 +33,19 @@ class Refresh(msgspec.Struct, frozen=True, tag="Refresh"):
     """Write the entity's row anew."""
 
 
-Order = Command | Read | Sleep | Strand | Free | Purge | Refresh
+class Nudged(msgspec.Struct, frozen=True, tag="Nudged"):
+    """Asking again on this errand is worth while now."""
+
+    errand: str
+
+
+class Holds(msgspec.Struct, frozen=True, tag="Holds"):
+    """Whether a run holds, or wants, the permit of this number."""
+
+    number: int
+
+
+Order = Command | Read | Sleep | Strand | Free | Purge | Refresh | Nudged | Holds
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -43,3 +55,4 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     image: bytes = b""  # for Read
     image_version: int = 1  # of its format
     version: int = 0  # of a workflow
+    reason: str = ""  # why a permit is denied

@@ -11,10 +11,11 @@ from typing import Final, assert_never
 
 import msgspec
 
-from windlass.core import durations, retry
-from windlass.core import losses as losing
+from windlass.core import answers, attempts, beginning, dues, ending, inputs, scope
 from windlass.core.commands import (
+    Answered,
     CancelRun,
+    DecideStep,
     FinishStep,
     GrantStep,
     LoseStep,
@@ -22,34 +23,49 @@ from windlass.core.commands import (
     ReleaseStep,
     ResumeRun,
     RunCommand,
+    SignalRun,
     StartRun,
     Wake,
 )
-from windlass.core.effects import Dispatch, Effect, Recall, RecallAll, Watch, Withdraw
+from windlass.core.definition import Approval, Child, Step
+from windlass.core.effects import Dispatch, Effect, Forget, Nudge, Recall, RecallAll, Watch, Withdraw
+from windlass.core.errands import CancelOther, GiveBack, Permit, StartOther
 from windlass.core.errors import NotFound, Refused
 from windlass.core.events import (
+    Acknowledged,
     AttemptFailed,
-    AttemptLost,
-    RetryScheduled,
+    ChildDropped,
+    ChildStarted,
+    DecisionMade,
+    PermitAsked,
+    PermitGranted,
+    PermitReturned,
     RunEnded,
     RunEvent,
     RunPaused,
     RunResumed,
     RunStarted,
+    SignalReceived,
+    StepCancelled,
     StepFailed,
     StepGranted,
-    StepParked,
     StepQueued,
     StepReleased,
     StepSucceeded,
-    WaitStarted,
+    UndoStarted,
 )
-from windlass.core.names import Attempt, RunId, StepId, WorkerId
-from windlass.core.run_state import SHOWN, Run, StepState, Timer, apply
-from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Json, Success, Task
+from windlass.core.expr import EvaluationFailed
+from windlass.core.names import Attempt, RunId, StepId
+from windlass.core.run_model import Run
+from windlass.core.run_moves import UNDOES, WORKLESS
+from windlass.core.run_state import apply
+from windlass.core.step_state import SHOWN, Claim, StepState
+from windlass.core.task import VALUE_BYTES_MAX, Failure, Json, Task
 
-TIMEOUT: Final = "Timeout"
 ANOTHER_REQUEST: Final = "this run id was already started with another document, input or options"
+SIGNALS_MAX: Final = 1_000  # that wait for a step to take them
+SIGNALS_BYTES_MAX: Final = 2 * VALUE_BYTES_MAX  # of them, together
+IN_ROWS: Final = frozenset({RunStarted, RunEnded, RunPaused, RunResumed, PermitGranted, Acknowledged})
 
 
 def perform(run: Run, command: RunCommand) -> list[RunEvent]:
@@ -81,47 +97,68 @@ def decide(run: Run, command: RunCommand, at: float) -> list[RunEvent]:
         case GrantStep(step=step, attempt=attempt):
             if not _expects(run, step, attempt) or _state(run, step).phase == "running":
                 return []
-            return [_granted(command, at)]
+            return [attempts.granted(command, at)]
         case FinishStep(step=step, attempt=attempt):
-            return _finish(run, command, at) if _expects(run, step, attempt) else []
+            return attempts.finish(run, command, at) if _expects(run, step, attempt) else []
         case LoseStep(step=step, attempt=attempt):
-            return _lose(run, command, at) if _expects(run, step, attempt) else []
+            return attempts.lose(run, command, at) if _expects(run, step, attempt) else []
         case Wake():
             return []  # what is due follows by itself
         case CancelRun(id=ident, reason=reason):
-            if run.status == "cancelled" or ident in run.seen:
+            if run.status == "cancelled" or ident in run.seen or _will_be(run, "cancelled"):
                 return []
             _refuse_if_ended(run)
-            return [RunEnded(status="cancelled", reason=reason, at=at)]
+            if run.undoing is not None:
+                raise Refused("the run has failed already, and what was done is being taken back")
+            stopped = ending.stop(run, "cancelled", reason, None, at)
+            if run.paused_at is not None and isinstance(stopped, UndoStarted):
+                return [RunResumed(command=ident, at=at), stopped]  # else nothing would be taken back
+            return [stopped]
         case PauseRun(id=ident):
             if run.status == "paused" or ident in run.seen:
                 return []
             _refuse_if_ended(run)
             return [RunPaused(command=ident, at=at)]
         case ResumeRun(id=ident):
-            if run.status == "running" or ident in run.seen:
+            if (run.paused_at is None and run.ended is None) or ident in run.seen:
                 return []
             _refuse_if_ended(run)
             return [RunResumed(command=ident, at=at)]
         case ReleaseStep(id=ident):
             return [] if ident in run.seen else [_release(run, command, at)]
+        case SignalRun(id=ident):
+            return [] if ident in run.seen else [_signal(run, command, at)]
+        case DecideStep(id=ident):
+            return [] if ident in run.seen else _decided(run, command, at)
+        case Answered():
+            return answers.heed(run, command, at)
         case _:
             assert_never(command)
 
 
 def advance(run: Run, at: float) -> list[RunEvent]:
     """What follows from the state alone, without anyone asking; none when the run is at rest."""
+    if run.dues:
+        return dues.settle(run, run.dues[0], at)
     if run.started is None or run.ended is not None:
         return []
     if run.timers and run.timers[0].due <= at:
-        return _expire(run, run.timers[0], at)
+        return ending.expire(run, run.timers[0], at)
+    if run.undoing is not None:
+        if run.families[UNDOES].left == 0:
+            return [ending.undone(run, at)]
+        return [] if run.paused_at is not None else _queue(run, at)
     if run.failed_step is not None:
         # What runs may finish and is recorded; nothing new begins.
-        return [] if run.counts["running"] else [_failed(run, run.failed_step, at)]
+        return [] if run.counts["running"] else [ending.failed(run, run.failed_step, at)]
     if run.open == 0:
-        return [RunEnded(status="partial_success" if run.partial else "succeeded", at=at)]
+        return [ending.succeeded(run, at)]
     if run.paused_at is not None:
         return []
+    if not run.admitted:
+        return _admit(run, at)
+    for name in run.signals.keys() & run.awaited.keys() if run.signals else ():
+        return [beginning.signalled(run, run.awaited[name][0], name, at)]
     return _queue(run, at)
 
 
@@ -132,15 +169,28 @@ def effects(events: list[RunEvent]) -> list[Effect]:
         match event:
             case StepQueued():
                 owed.append(Dispatch(event.step, event.attempt))
+            case StepSucceeded() | RunStarted():
+                pass
             case StepGranted():
                 held_by = (event.worker, event.session, event.node, event.survives)
                 owed.append(Watch(event.step, event.attempt, *held_by))
-            case AttemptFailed(worker=""):  # our own verdict: the worker does not know it yet
+            case (
+                AttemptFailed(worker="") | StepCancelled()
+            ):  # our own verdict: the worker does not know it yet
                 owed.append(Recall(event.step, event.attempt))
             case StepFailed(policy="fail") | RunPaused():
                 owed.append(Withdraw())
-            case RunEnded(status="failed" | "cancelled"):
+            case RunEnded(status="failed" | "cancelled") | UndoStarted():
                 owed.append(RecallAll())
+            case ChildStarted():
+                owed.append(_start_other(event))
+            case ChildDropped():
+                owed += [Forget(event.begun_by), _cancel_other(event.errand, event.run)]
+            case PermitAsked():
+                owed.append(_permit(event.number, event))
+            case PermitReturned():
+                owed.append(Forget(dues.permit_errand(event.number)))
+                owed.append(GiveBack(event.errand, event.key, event.number))
             case _:
                 pass
     return owed
@@ -148,15 +198,25 @@ def effects(events: list[RunEvent]) -> list[Effect]:
 
 def resume(run: Run) -> list[Effect]:
     """What the outside still owes a recovered run."""
-    if run.started is None or run.ended is not None:
+    if run.started is None:
         return []
     owed: list[Effect] = []
-    for step, state in zip(run.definition.steps, run.steps, strict=True):
+    for errand, debt in run.debts.items():
+        back = GiveBack(errand, debt.key, debt.number)
+        owed.append(_cancel_other(errand, debt.run) if debt.run else back)
+    if run.ended is not None:
+        return owed
+    for number, claim in run.claims.items():
+        if not claim.granted:
+            owed.append(_permit(number, claim))
+    for step, state in run.all_steps():
         if state.phase == "queued":
             owed.append(Dispatch(step.id, state.attempt))
         elif state.phase == "running":
             held_by = (state.worker, state.session, state.node, state.survives)
             owed.append(Watch(step.id, state.attempt, *held_by))
+        elif state.phase == "child":
+            owed.append(_again(run, step, state))
     return owed
 
 
@@ -169,9 +229,9 @@ def answer_ended(status: str, request_hash: str, command: RunCommand) -> None:
         case CancelRun():
             if status != "cancelled":
                 raise Refused(f"the run has already ended: {status}")
-        case PauseRun() | ResumeRun() | ReleaseStep():
+        case PauseRun() | ResumeRun() | ReleaseStep() | SignalRun() | DecideStep():
             raise Refused(f"the run has already ended: {status}")
-        case GrantStep() | FinishStep() | LoseStep() | Wake():
+        case GrantStep() | FinishStep() | LoseStep() | Wake() | Answered():
             pass  # late: it changes nothing
         case _:
             assert_never(command)
@@ -179,31 +239,43 @@ def answer_ended(status: str, request_hash: str, command: RunCommand) -> None:
 
 def may_sleep(run: Run) -> bool:
     """Whether nothing is out for it: only a command or its own alarm can move it."""
-    return run.counts["queued"] == 0 and run.counts["running"] == 0
+    out = run.counts["queued"] or run.counts["running"] or run.counts["child"] or run.debts
+    return not out and all(claim.granted for claim in run.claims.values())
 
 
 def changes_row(events: list[RunEvent]) -> bool:
     """Whether lists show something of these events."""
-    return any(isinstance(event, RunStarted | RunEnded | RunPaused | RunResumed) for event in events)
+    return not IN_ROWS.isdisjoint(map(type, events))
+
+
+def nudges(run: Run) -> list[Nudge]:
+    """Who is to be told that the run has ended."""
+    asker = None if run.started is None or run.ended is None else run.started.asker
+    return [] if asker is None else [Nudge(asker.key, asker.errand)]
+
+
+def holds(run: Run, number: int) -> bool:
+    """Whether it has or wants this permit."""
+    return number in run.claims
 
 
 def task(run: Run, run_id: RunId, namespace: str, step_id: StepId, context: dict[str, Json]) -> Task:
     """The attempt to be made at a step, with the context the worker shall see."""
     assert run.started is not None
-    i = run.definition.index[step_id]
-    step, state = run.definition.steps[i], run.steps[i]
+    i = run.at(step_id)
+    step, state = run.step(i), run.steps[i]
     return Task(
         run=run_id,
         namespace=namespace,
         step=step_id,
         attempt=state.attempt,
         kind=step.kind,
-        with_=step.with_,
+        with_=step.with_ if state.given is None else state.given,
         workflow=run.started.workflow,
         version=run.started.version,
         input=run.started.input,
         context=context,
-        parents={parent: output(run, parent) for parent in step.needs},
+        parents={parent: scope.output(run, parent) for parent in _parents(run, i, step)},
         labels={**run.started.labels, **step.labels},
         requires=step.requires,
         priority=run.started.priority + step.priority,
@@ -213,14 +285,13 @@ def task(run: Run, run_id: RunId, namespace: str, step_id: StepId, context: dict
     )
 
 
-def output(run: Run, step_id: StepId) -> Json:
-    """What a step hands to its children: its value, or that of the fallback in its place."""
-    while True:
-        i = run.definition.index[step_id]
-        fallback = run.definition.steps[i].fallback
-        if run.steps[i].phase != "replaced" or fallback is None:
-            return run.steps[i].value if run.steps[i].phase == "succeeded" else None
-        step_id = fallback
+def _parents(run: Run, i: int, step: Step) -> tuple[StepId, ...]:
+    """The steps whose outputs it is handed: a step that was made has those of the one it was made for."""
+    if i < len(run.definition.steps):
+        return step.needs
+    state = run.steps[i]
+    owner = run.step(state.of)
+    return _parents(run, state.of, owner) if state.item != -1 else (owner.id,)
 
 
 def last_worker(run: Run) -> str:
@@ -229,10 +300,12 @@ def last_worker(run: Run) -> str:
     return "" if last is None else last.worker
 
 
-def outputs(run: Run) -> dict[str, Json]:
-    """The run's own output: that of every step nobody needs."""
+def outputs(run: Run) -> Json:
+    """The run's own output: what its document says, or that of every step nobody needs."""
+    if run.definition.output is not None:
+        return None if run.ended is None else run.ended.output
     steps = run.definition.steps
-    return {steps[i].id: output(run, steps[i].id) for i in run.definition.leaves}
+    return {steps[i].id: scope.output(run, steps[i].id) for i in run.definition.leaves}
 
 
 def _start(run: Run, command: StartRun, at: float) -> list[RunEvent]:
@@ -240,13 +313,18 @@ def _start(run: Run, command: StartRun, at: float) -> list[RunEvent]:
         if run.started.request_hash == command.request_hash:
             return []
         raise Refused(ANOTHER_REQUEST)
+    if run.definition.incomplete:
+        raise Refused(run.definition.incomplete)
+    given = command.input
+    if run.definition.inputs is not None:
+        given = inputs.filled(run.definition.inputs, given)
     return [
         RunStarted(
             workflow=command.workflow,
             version=command.version,
             document_hash=command.document_hash,
             request_hash=command.request_hash,
-            input=command.input,
+            input=given,
             context=command.context,
             priority=command.priority,
             labels=command.labels,
@@ -254,21 +332,29 @@ def _start(run: Run, command: StartRun, at: float) -> list[RunEvent]:
             document=command.document,
             callback=command.callback,
             callback_secret=command.callback_secret,
+            asker=command.asker,
+            rerun_of=command.rerun_of,
+            kept=command.kept,
             at=at,
         )
     ]
 
 
 def _state(run: Run, step: StepId) -> StepState:
-    return run.steps[run.definition.index[step]]
+    return run.steps[run.at(step)]
 
 
 def _expects(run: Run, step: StepId, attempt: Attempt) -> bool:
     """Whether this very attempt may still be out. It may have been taken back: a worker was quicker."""
-    if run.ended is not None or step not in run.definition.index:
+    i = run.place(step)
+    if run.ended is not None or i is None:
         return False
-    state = _state(run, step)
+    state = run.steps[i]
     return state.attempt == attempt == state.offered and state.phase in ("queued", "running", "ready")
+
+
+def _will_be(run: Run, status: str) -> bool:
+    return run.undoing is not None and run.undoing.status == status
 
 
 def _refuse_if_ended(run: Run) -> None:
@@ -276,121 +362,8 @@ def _refuse_if_ended(run: Run) -> None:
         raise Refused(f"the run has already ended: {run.status}")
 
 
-def _granted(command: GrantStep, at: float) -> StepGranted:
-    return StepGranted(
-        step=command.step,
-        attempt=command.attempt,
-        worker=command.worker,
-        session=command.session,
-        node=command.node,
-        survives=command.survives,
-        placed=command.placed,
-        at=at,
-    )
-
-
-def _finish(run: Run, command: FinishStep, at: float) -> list[RunEvent]:
-    outcome = command.outcome
-    granted = _state(run, command.step).phase == "running"
-    placed = None if granted else command.placed  # once is enough
-    if isinstance(outcome, Success):
-        outcome = _fitting(run, outcome)
-    if isinstance(outcome, Success):
-        return [
-            StepSucceeded(
-                step=command.step,
-                attempt=command.attempt,
-                value=outcome.value,
-                context=outcome.context,
-                worker=command.worker,
-                started_at=command.started_at,
-                placed=placed,
-                at=at,
-            )
-        ]
-    failure = _blamed(run, command.step, outcome)
-    failed = AttemptFailed(
-        step=command.step,
-        attempt=command.attempt,
-        failure=failure,
-        worker=command.worker,
-        started_at=command.started_at,
-        placed=placed,
-        progress=command.progress,
-        value=outcome.value,
-        at=at,
-    )
-    return [failed, _verdict(run, command.step, failure, at)]
-
-
-def _blamed(run: Run, step: StepId, failure: Failure) -> Failure:
-    """The failure, with whose fault it was. What the attempt left is kept once, beside it."""
-    definition = run.definition.steps[run.definition.index[step]]
-    # A step that says how many losses it bears has its limits kept by the worker, not by the clock.
-    silent = failure.type == TIMEOUT and definition.losses_max is not None
-    if failure.value is None and failure.elsewhere >= silent:
-        return failure
-    return msgspec.structs.replace(failure, value=None, elsewhere=failure.elsewhere or silent)
-
-
-def _fitting(run: Run, success: Success) -> Success | Failure:
-    """The outcome, or a failure if the shared context would outgrow its bound."""
-    if not success.context:
-        return success
-    size = len(msgspec.json.encode({**run.context, **success.context}))
-    if size <= CONTEXT_BYTES_MAX:
-        return success
-    return Failure(
-        "ContextTooLarge",
-        f"the shared context would take {size} bytes and may take {CONTEXT_BYTES_MAX}; "
-        "return large data as the step's value instead",
-        retryable=False,
-    )
-
-
-def _verdict(run: Run, step: StepId, failure: Failure, at: float) -> RunEvent:
-    """After an attempt failed: another one, or the step has failed."""
-    definition, state = run.definition.steps[run.definition.index[step]], _state(run, step)
-    if not run.failing:
-        if failure.elsewhere:
-            delay_s = retry.elsewhere_delay_s(state.rerouted + state.losses.count)
-        else:
-            delay_s = retry.delay_s(definition.retry, tries=state.tries + 1, failure=failure)
-        if delay_s is not None:
-            return RetryScheduled(step=step, attempt=Attempt(state.attempt + 1), due=at + delay_s, at=at)
-    return StepFailed(step=step, failure=failure, policy=definition.on_failure, at=at)
-
-
-def _lose(run: Run, command: LoseStep, at: float) -> list[RunEvent]:
-    state = _state(run, command.step)
-    granted = state.worker if state.phase == "running" else WorkerId("")
-    lost = AttemptLost(
-        step=command.step,
-        attempt=command.attempt,
-        reason=command.reason,
-        witnessed=command.witnessed,
-        worker=command.worker or granted,
-        progress=command.progress,
-        at=at,
-    )
-    definition = run.definition.steps[run.definition.index[command.step]]
-    if definition.on_lost == "fail":
-        failure = Failure("Lost", command.reason, retryable=False)
-        return [lost, StepFailed(step=command.step, failure=failure, policy=definition.on_failure, at=at)]
-    losses = losing.with_loss(state.losses, lost)
-    if definition.losses_max is not None and state.rerouted + losses.count > definition.losses_max:
-        failure = Failure("Lost", f"too often: {command.reason}", retryable=False, elsewhere=True)
-        return [lost, StepFailed(step=command.step, failure=failure, policy=definition.on_failure, at=at)]
-    reason = "" if run.failing else losing.unwise(losses, command)
-    if not reason:
-        return [lost]  # ready again: the same retries, the next attempt
-    following = Attempt(command.attempt + 1)
-    parked = StepParked(step=command.step, attempt=following, reason=reason, evidence=losses.evidence, at=at)
-    return [lost, parked]
-
-
 def _release(run: Run, command: ReleaseStep, at: float) -> StepReleased:
-    if command.step not in run.definition.index:
+    if run.place(command.step) is None:
         raise NotFound(f"the run has no step {command.step}")
     _refuse_if_ended(run)
     state = _state(run, command.step)
@@ -399,42 +372,48 @@ def _release(run: Run, command: ReleaseStep, at: float) -> StepReleased:
     return StepReleased(step=command.step, command=command.id, at=at)
 
 
-def _expire(run: Run, timer: Timer, at: float) -> list[RunEvent]:
-    if timer.kind == "deadline":
-        deadline = durations.show(run.definition.deadline_s or 0.0)
-        failure = Failure("Deadline", f"the run did not end within its deadline of {deadline}")
-        return [RunEnded(status="failed", reason=failure.message, failure=failure, at=at)]
-    step, state = run.definition.steps[timer.step], run.steps[timer.step]
-    match timer.kind:
-        case "queue":
-            waited = durations.show(run.definition.queue_timeout_s or 0.0)
-            reason = f"expired in the queue: no worker took step {step.id} within {waited}"
-            return [RunEnded(status="cancelled", reason=reason, at=at)]
-        case "retry":
-            return [StepQueued(step=step.id, attempt=state.attempt, at=at)]
-        case "wait":
-            return [StepSucceeded(step=step.id, attempt=state.attempt, at=at)]
-        case "attempt":
-            text = f"took longer than {durations.show(step.timeout_s or 0.0)}"
-            failure = _blamed(run, step.id, Failure(TIMEOUT, text))
-            failed = AttemptFailed(step=step.id, attempt=state.attempt, failure=failure, at=at)
-            return [failed, _verdict(run, step.id, failure, at)]
-        case "total":
-            text = f"took longer than {durations.show(step.timeout_total_s or 0.0)} over all attempts"
-            failure = Failure("TimeoutTotal", text, retryable=False)
-            ended: list[RunEvent] = []
-            if state.phase in ("queued", "running"):
-                ended.append(AttemptFailed(step=step.id, attempt=state.attempt, failure=failure, at=at))
-            return [*ended, StepFailed(step=step.id, failure=failure, policy=step.on_failure, at=at)]
-        case _:
-            assert_never(timer.kind)
+def _signal(run: Run, command: SignalRun, at: float) -> SignalReceived:
+    _refuse_if_ended(run)
+    if sum(map(len, run.signals.values())) >= SIGNALS_MAX:
+        raise Refused(f"{SIGNALS_MAX} signals wait already for steps that take them")
+    if run.signals and len(msgspec.json.encode([run.signals, command.data])) > SIGNALS_BYTES_MAX:
+        raise Refused(f"signals of {SIGNALS_BYTES_MAX} bytes wait already for steps that take them")
+    return SignalReceived(name=command.name, command=command.id, data=command.data, by=command.by, at=at)
 
 
-def _failed(run: Run, i: int, at: float) -> RunEnded:
-    step, failure = run.definition.steps[i].id, run.steps[i].failure
-    assert failure is not None
-    reason = f"step {step} failed: {failure.type}: {failure.message}"
-    return RunEnded(status="failed", reason=reason, failure=failure, at=at)
+def _decided(run: Run, command: DecideStep, at: float) -> list[RunEvent]:
+    i = run.place(command.step)
+    if i is None:
+        raise NotFound(f"the run has no step {command.step}")
+    _refuse_if_ended(run)
+    step, state = run.step(i), run.steps[i]
+    if not isinstance(step.control, Approval):
+        raise Refused(f"step {step.id} needs nobody's approval: it is of kind {step.kind}")
+    if state.phase != "awaiting":
+        raise Refused(f"step {step.id} does not wait for approval: it is {SHOWN[state.phase]}")
+    who = step.control.who
+    if who and command.by and not set(who) & set(command.by):
+        raise Refused(f"step {step.id} can be decided by {', '.join(who)} and not by {command.by[0]}")
+    by = next((name for name in command.by if name in who), command.by[0] if command.by else "")
+    made = DecisionMade(
+        step=step.id, approved=command.approve, command=command.id, comment=command.comment, by=by, at=at
+    )
+    if not command.approve:
+        return [made, ending.rejected(run, i, by, command.comment, at)]
+    value = ending.decision(approved=True, by=by, comment=command.comment, at=at)
+    return [made, StepSucceeded(step=step.id, attempt=state.attempt, value=value, at=at)]
+
+
+def _admit(run: Run, at: float) -> list[RunEvent]:
+    """Ask for the next of the permits that the run needs as a whole; none while one is being asked for."""
+    have = run.permits.get(-1, ())
+    if any(not run.claims[number].granted for number in have):
+        return []
+    try:
+        return [beginning.ask(run, -1, run.definition.limits[len(have)], at)]
+    except EvaluationFailed as error:
+        failure = Failure(beginning.EXPRESSION, error.message, retryable=False)
+        return [ending.stop(run, "failed", f"the key of its limit: {error.message}", failure, at)]
 
 
 def _queue(run: Run, at: float) -> list[RunEvent]:
@@ -442,21 +421,64 @@ def _queue(run: Run, at: float) -> list[RunEvent]:
     if not run.ready:
         return []
     top = run.ready[0][2]
-    if run.definition.steps[top].kind == "wait":
-        return [_begin_wait(run, top, at)]
+    if run.step(top).kind in WORKLESS:
+        return beginning.begin(run, top, at)
     limit = run.definition.max_parallel
     room = len(run.ready) if limit is None else limit - run.busy
     if room <= 0:
         return []
-    best = [run.ready[0]] if room == 1 else heapq.nsmallest(room, run.ready)
-    return [
-        StepQueued(step=run.definition.steps[i].id, attempt=run.steps[i].attempt, at=at)
-        for i in dict.fromkeys(i for _, _, i in best)
-        if run.steps[i].phase == "ready"
-    ]
+    if not _is_plain(run.step(top)):
+        return beginning.begin(run, top, at)
+    if room == 1 or len(run.ready) == 1:
+        return beginning.begin(run, top, at)
+    best = heapq.nsmallest(room, run.ready)
+    found = dict.fromkeys(i for _, _, i in best if run.steps[i].phase == "ready")
+    return [event for i in found if _is_plain(run.step(i)) for event in beginning.begin(run, i, at)]
 
 
-def _begin_wait(run: Run, i: int, at: float) -> WaitStarted:
-    step = run.definition.steps[i]
-    due = step.wait_until if step.wait_until is not None else at + (step.wait_s or 0.0)
-    return WaitStarted(step=step.id, due=due, at=at)
+def _is_plain(step: Step) -> bool:
+    """Whether it begins the same whatever begins beside it."""
+    return step.when is None and not step.limits
+
+
+def _start_other(event: ChildStarted) -> StartOther:
+    return StartOther(
+        errand=dues.child_errand(event.step, event.attempt),
+        run=event.run,
+        workflow=event.workflow,
+        version=event.version,
+        input=event.input,
+        wait=event.wait,
+        depth=event.depth,
+    )
+
+
+def _again(run: Run, step: Step, state: StepState) -> StartOther:
+    """The errand of a child that is out."""
+    assert isinstance(step.control, Child)
+    given = step.with_ if state.given is None else state.given
+    return StartOther(
+        errand=dues.child_errand(step.id, state.attempt),
+        run=state.run,
+        workflow=step.control.workflow,
+        version=step.control.version,
+        input=given.get("input"),
+        wait=step.control.wait,
+        depth=beginning.depth_below(run),
+    )
+
+
+def _cancel_other(errand: str, child: RunId) -> CancelOther:
+    return CancelOther(errand, child, "the run that began it needs it no longer")
+
+
+def _permit(number: int, claim: PermitAsked | Claim) -> Permit:
+    return Permit(
+        errand=dues.permit_errand(number),
+        key=claim.key,
+        number=number,
+        most=claim.most,
+        per_s=claim.per_s,
+        on_conflict=claim.on_conflict,
+        share=claim.share,
+    )

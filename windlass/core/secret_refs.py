@@ -23,6 +23,12 @@ ARGV: Final = (
     "a secret cannot be in argv, as every user of the machine can see it there; "
     "put it in `env` or `stdin`, or use `command`"
 )
+# No worker has these steps: nobody would put the value there.
+_ENGINES_OWN: Final = frozenset({"approval", "signal", "workflow", "map", "loop", "switch", "wait"})
+_NOT_HERE: Final = (
+    "a secret is only put into steps that a worker runs, such as python, http or shell; "
+    "write the reference there"
+)
 
 
 def is_name(text: str) -> bool:
@@ -64,15 +70,30 @@ def check(document: Mapping[str, Json], faults: Faults) -> None:
     """Adds a fault for what is meant as a reference and is none. Of a document that is sound otherwise."""
     steps = document["steps"]
     for step, given in steps.items() if isinstance(steps, dict) else enumerate(steps):
-        place = join(join("/steps", step), "with")
-        written = given.get("with") if isinstance(given, dict) else None
-        if not isinstance(written, dict):
-            continue
-        _check(written, place, faults)
-        argv = written.get("argv")
-        for i, word in enumerate(argv if given.get("kind") == "shell" and isinstance(argv, list) else ()):
-            if names(word):
-                faults.add(join(join(place, "argv"), i), ARGV)
+        _check_step(given, join("/steps", step), faults)
+
+
+def _check_step(given: Json, place: str, faults: Faults) -> None:
+    """With the step that it repeats, and the one that undoes it."""
+    if not isinstance(given, dict):
+        return
+    if "undo" in given:
+        _check_step(given["undo"], join(place, "undo"), faults)
+    kind, written, place = given.get("kind"), given.get("with"), join(place, "with")
+    if not isinstance(written, dict):
+        return
+    if kind in _ENGINES_OWN:
+        for key, value in written.items():
+            if key == "step" and kind in ("map", "loop"):
+                _check_step(value, join(place, key), faults)
+            elif names(value):
+                faults.add(join(place, key), _NOT_HERE)
+        return
+    _check(written, place, faults)
+    argv = written.get("argv")
+    for i, word in enumerate(argv if kind == "shell" and isinstance(argv, list) else ()):
+        if names(word):
+            faults.add(join(join(place, "argv"), i), ARGV)
 
 
 def _check(value: Json, place: str, faults: Faults) -> None:

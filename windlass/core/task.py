@@ -45,9 +45,29 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
 TaskName = tuple[str, RunId, StepId, Attempt]
 
 
+class StageReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one stage of a pipeline did."""
+
+    id: str
+    type: str  # as the document names it: random.numbers, filter, …
+    started_at: float = 0.0
+    ended_at: float = 0.0  # 0: it did not end
+    records: int = 0  # rows that left it, or that a sink took in
+    error: str = ""
+
+
+class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The result of a step that a run takes from an earlier one, or from a person."""
+
+    value: Json = None
+    status: str = "succeeded"  # or skipped
+    by: str = "run"  # run: it was so in the earlier run; person: somebody said so
+
+
 class Success(msgspec.Struct, frozen=True, omit_defaults=True, tag="ok", tag_field="outcome"):
     value: Json = None
     context: dict[str, Json] = msgspec.field(default_factory=dict)  # merged into the run's context
+    stages: tuple[StageReport, ...] = ()  # of a pipeline
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True, tag="failed", tag_field="outcome"):
@@ -60,6 +80,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True, tag="failed", tag
     retryable: bool = True
     value: Json = None  # what the attempt left, though it failed
     elsewhere: bool = False  # the worker's fault and not the step's: another one may have more luck
+    stages: tuple[StageReport, ...] = ()  # of a pipeline, as far as it came
 
 
 Outcome = Success | Failure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, assert_never
+from typing import Final
 
 from windlass.core import durations, sizes
 from windlass.core.events import (
@@ -12,8 +12,6 @@ from windlass.core.events import (
     RetryScheduled,
     RunEnded,
     RunEvent,
-    RunPaused,
-    RunResumed,
     RunStarted,
     StepFailed,
     StepGranted,
@@ -21,7 +19,6 @@ from windlass.core.events import (
     StepQueued,
     StepReleased,
     StepSucceeded,
-    WaitStarted,
 )
 from windlass.core.execution_task import ExecutionResult, ExecutionTask, Language, ResourceLimit, TaskId
 from windlass.core.needs import language_of
@@ -93,10 +90,8 @@ def follow(task: ExecutionTask, event: RunEvent) -> None:
             _give_up(task, event.failure, event.at)
         case RunEnded():
             _end(task, event)
-        case RunPaused() | RunResumed() | WaitStarted():
-            pass  # it waits where it was
         case _:
-            assert_never(event)
+            pass  # it waits where it was; what only other runs have says nothing of a task
 
 
 def result_of(value: Json, failure: Failure | None = None) -> ExecutionResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windlass.core.execution_task import ExecutionResult, ExecutionTask
-from windlass.core.notices import iso
+from windlass.core.moments import iso
 from windlass.core.task import Json
 
 

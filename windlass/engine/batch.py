@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 from windlass.core import notices
 from windlass.core import run as run_core
-from windlass.core.events import AnyEvent, RunEnded, RunEvent, WorkflowDefined, WorkflowDeleted
+from windlass.core.events import (
+    AnyEvent,
+    LimitEvent,
+    RunEnded,
+    RunEvent,
+    WorkflowDefined,
+    WorkflowDeleted,
+    WorkflowEvent,
+)
+from windlass.core.limit_key import LimitKey
 from windlass.core.names import Key
 from windlass.core.notices import Happening
+from windlass.core.run_model import Run
+from windlass.core.waiting import waiting_for
 from windlass.core.workflow import Workflow
 from windlass.engine.letters import Letter
-from windlass.engine.live import Live, row, workflow_of
+from windlass.engine.live import Live, entity_row, row, workflow_of
 from windlass.journal import Document, Fact, Group, RunRow, StuckRow
 from windlass.wire import codec
 
@@ -27,10 +39,21 @@ class Touched:
     facts: list[Fact] = field(default_factory=list)
     letters: list[Letter] = field(default_factory=list)
     sleeps: bool = False
+    rewrites: bool = False  # its row does not say what it should
+
+    # An entity has no events but those of its kind. To ask each of them would cost as much as the rest.
 
     @property
     def run_events(self) -> list[RunEvent]:
-        return [event for event in self.events if isinstance(event, RunEvent)]
+        return cast(list[RunEvent], self.events)
+
+    @property
+    def workflow_events(self) -> list[WorkflowEvent]:
+        return cast(list[WorkflowEvent], self.events)
+
+    @property
+    def limit_events(self) -> list[LimitEvent]:
+        return cast(list[LimitEvent], self.events)
 
 
 class Batch:
@@ -76,18 +99,33 @@ class Batch:
         self.reads = [letter for letter in self.reads if letter.key != key]
 
     def group(self, shard: int, epoch: int) -> Group:
-        group = Group(shard=shard, epoch=epoch, freed=self.freed, purged=self.purged, stuck=self.stranded)
+        purged = list(self.purged)
+        group = Group(shard=shard, epoch=epoch, freed=self.freed, purged=purged, stuck=self.stranded)
         for touched in self.touched.values():
             group.facts += touched.facts
             live = touched.live
-            if isinstance(live.entity, Workflow):
-                group.documents += _documents(live.entity, touched)
+            if not isinstance(live.entity, Run):
+                self._add_entity(group, touched)
             elif touched.sleeps:
                 group.runs.append(row(live, asleep=True))
-            elif touched.events and (live.asleep or run_core.changes_row(touched.run_events)):
+            elif touched.rewrites or (touched.events and _row_changes(touched, live.entity)):
                 group.runs.append(row(live))
         group.runs += self.rows
         return group
+
+    def _add_entity(self, group: Group, touched: Touched) -> None:
+        live = touched.live
+        if isinstance(live.entity, Workflow):
+            group.documents += _documents(live.entity, touched)
+        if not touched.events:
+            return
+        row = entity_row(live)
+        if row is not None:
+            group.entities.append(row)
+        else:
+            group.entities_gone.append(live.key)
+            if isinstance(live.entity, LimitKey):
+                group.purged.append(live.key)  # nobody asks what it was
 
     def happenings(self, now: float, is_ailing: Callable[[Key, str], bool]) -> Iterator[Happening]:
         """What somebody may want to hear of."""
@@ -110,6 +148,13 @@ class Batch:
         return self.known[key].workflow if key in self.known else ""
 
 
+def _row_changes(touched: Touched, run: Run) -> bool:
+    live = touched.live
+    if live.asleep or waiting_for(run) != live.waiting_for:
+        return True
+    return run_core.changes_row(touched.run_events)
+
+
 def _documents(workflow: Workflow, touched: Touched) -> list[Document]:
     found: list[Document] = []
     for event in touched.events:
@@ -119,7 +164,7 @@ def _documents(workflow: Workflow, touched: Touched) -> list[Document]:
             case WorkflowDeleted():
                 found.append(_document(workflow, touched.live.key, workflow.version, event))
             case _:
-                raise AssertionError(f"a workflow has no {event!r}")
+                pass  # of its schedules
     return found
 
 
@@ -136,4 +181,5 @@ def _document(
         at=event.at,
         created_at=workflow.created_at,
         deleted=not defined,
+        text=event.text if isinstance(event, WorkflowDefined) else workflow.text,
     )

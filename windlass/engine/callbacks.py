@@ -14,7 +14,7 @@ from windlass.core.errors import WindlassError
 from windlass.core.events import RunEnded, RunEvent, StepQueued
 from windlass.core.names import Attempt, StepId, run_key
 from windlass.core.notices import Answer
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
 from windlass.engine.batch import Batch, Touched
 from windlass.engine.clock import Clock
 from windlass.engine.post import Post

@@ -10,8 +10,11 @@ from typing import Final, NamedTuple
 from windlass.core.assign.index import Choice, Index, Verdict, Wanted
 from windlass.core.assign.policy import Policy, merged
 from windlass.core.errors import Refused
+from windlass.core.fleet import Seen
 from windlass.core.names import Key, SessionId, StepId
+from windlass.core.task import Task
 from windlass.engine.affinity import Affinities
+from windlass.engine.choices import Choices
 from windlass.engine.queues import Entry, Kind
 
 USUAL: Final = Policy()
@@ -37,6 +40,7 @@ class Choosing:
     clock: Callable[[], float]
     policy: Callable[[], Policy] = lambda: USUAL  # of the cluster, now
     affinities: Affinities = field(default_factory=Affinities)
+    choices: Choices = field(default_factory=Choices)
     # Who would not have an attempt at a step, and until when it is not asked again.
     _excluded: OrderedDict[Name, dict[SessionId, Exclusion]] = field(default_factory=OrderedDict)
 
@@ -75,6 +79,10 @@ class Choosing:
     def chosen(self, entry: Entry, worker: str) -> None:
         if self._policy(entry).strategy in KEEPING:
             self.affinities.chosen(entry.key, entry.assign, worker)
+
+    def given(self, entry: Entry, task: Task, seen: Seen) -> None:
+        """It is theirs: remembered for those who ask why."""
+        self.choices.note(entry, task.workflow, seen, self.policy().strategy, len(self.index))
 
     def candidates(self, entry: Entry) -> list[Verdict]:
         return self.index.candidates(self._wanted(entry), self.clock())

@@ -9,7 +9,7 @@ from typing import Final
 
 from windlass.core.events import AttemptFailed, RunEnded, RunEvent, StepSucceeded
 from windlass.core.needs import CODE, language_of
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
 from windlass.core.spread import Spread
 from windlass.core.task import Json
 from windlass.core.task_fold import TIMEOUTS
@@ -42,10 +42,10 @@ class CodeStats:
         for event in events:
             match event:
                 case StepSucceeded():
-                    self._ended(run, run.definition.index[event.step], "completed", event.value)
+                    self._ended(run, run.at(event.step), "completed", event.value)
                 case AttemptFailed(failure=failure) if not failure.elsewhere:
                     status = "timeout" if failure.type in TIMEOUTS else "failed"
-                    self._ended(run, run.definition.index[event.step], status, event.value)
+                    self._ended(run, run.at(event.step), status, event.value)
                 case RunEnded(status="cancelled"):
                     for i, state in enumerate(run.steps):
                         if state.phase == "cancelled":
@@ -54,7 +54,7 @@ class CodeStats:
                     pass
 
     def _ended(self, run: Run, i: int, status: str, told: Json) -> None:
-        step = run.definition.steps[i]
+        step = run.step(i)
         if step.kind == CODE:
             seconds = told.get("timeS") if isinstance(told, dict) else None
             known = isinstance(seconds, int | float)

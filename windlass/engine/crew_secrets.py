@@ -58,8 +58,8 @@ def references(store: Store, definitions: Definitions, shard_of: Callable[[str],
             definition = await in_time(definitions.of(stored, stored.run))
         except StoreError as error:
             raise Unavailable(f"the database does not answer: {error}") from None
-        found = (one.with_ for one in definition.steps if one.id == step)
-        return secret_refs.names(next(found, {}))
+        found = definition.find(step)
+        return frozenset() if found is None else secret_refs.names(found.with_)
 
     return refers_to
 

@@ -14,12 +14,13 @@ from typing import Final
 
 import msgspec
 
-from windlass.core import document
+from windlass.core import document, document_level
 from windlass.core.commands import StartRun
 from windlass.core.definition import Definition
-from windlass.core.errors import NotFound
+from windlass.core.errors import Invalid, NotFound
 from windlass.core.events import RunStarted
 from windlass.core.names import Key, workflow_key
+from windlass.core.run_model import RunImage
 from windlass.engine.reading import in_time
 from windlass.journal import Document, RunRow, Store, Stored
 from windlass.wire import codec
@@ -56,6 +57,20 @@ class Definitions:
         if found is None:
             raise NotFound(f"workflow {workflow} has no version {version}")
         return self.add(namespace, found) if era == self._era else _read(found)
+
+    async def document(self, namespace: str, workflow: str, version: int | None) -> Document | None:
+        """A version that can be run; None: there is none. The newest is read from its row."""
+        if version is None:
+            return await self.latest(namespace, workflow)
+        return await in_time(
+            self._store.document(self._shard_of(workflow), workflow_key(workflow, namespace), version)
+        )
+
+    async def of_image(self, namespace: str, image: RunImage) -> Definition:
+        started = image.started
+        if started.version != OWN:
+            return await self.get(namespace, started.workflow, started.version)
+        return own(started)
 
     async def of(self, stored: Stored, row: RunRow) -> Definition:
         """What a run is one of, of which this was kept."""
@@ -130,14 +145,22 @@ class Definitions:
 
 
 def _read(found: Document) -> Definition:
-    return document.read(msgspec.json.decode(found.body))
+    given = msgspec.json.decode(found.body)
+    try:
+        return document.read(given)
+    except Invalid:
+        # Nothing is saved that has faults. A version from before there were expressions may look as if.
+        literal = document.read_literally(given)
+        if document_level.level_of(given, literal) >= document_level.LEVEL:
+            raise
+        return literal
 
 
 def own(started: StartRun | RunStarted) -> Definition:
     """What a run brings along. Raises Invalid."""
     if started.document is None:
         raise NotFound(f"the document of this run of {started.workflow} was not kept")
-    return document.read(started.document)
+    return document.read_literally(started.document)
 
 
 def _started(stored: Stored) -> RunStarted:

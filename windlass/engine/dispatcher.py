@@ -13,7 +13,7 @@ When a worker moves, so do its tasks: it tells the next node what it holds, and 
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,6 +21,7 @@ from typing import Final
 from windlass.core.assign.index import Index
 from windlass.core.assign.placed import Placed
 from windlass.core.assign.policy import Assign
+from windlass.core.assign.why import FREED
 from windlass.core.cluster import NodeId
 from windlass.core.errors import Refused
 from windlass.core.fleet import Seen
@@ -31,21 +32,11 @@ from windlass.engine.dispatch_ports import Elsewhere, News, Nobody
 from windlass.engine.openings import Openings
 from windlass.engine.queues import Entry, Holder, Kind, Loss, Owner, task_name
 from windlass.engine.slots import BuiltIn, Crewman, Slots
-from windlass.engine.table import Table
+from windlass.engine.table import NO_LABELS, Table
+from windlass.engine.tally import Tally
 
 DONE_KEPT: Final = 10_000  # names of tasks that ended here, so that a late repeat of an offer starts nothing
 ASIDE_MAX: Final = 100  # tasks that nobody is found for, in one round, though somebody seemed to fit
-
-
-@dataclass(slots=True)
-class Tally:
-    offered: int = 0
-    granted: int = 0
-    abroad: int = 0  # of these, to workers of other nodes
-    adopted: int = 0
-    lost: int = 0
-    recalled: int = 0
-    by_strategy: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -79,12 +70,14 @@ class Dispatcher:
         priority: int,
         requires: Iterable[str],
         by: str = "",
+        labels: Mapping[str, str] = NO_LABELS,
         since: float = 0.0,
         work: str = "",
         assign: Assign | None = None,
+        by_step: bool = False,
         earlier: Callable[[], str] = str,
     ) -> None:
-        """`since`: when it began to wait. `earlier`: the worker that ran the run's last step."""
+        """`labels`: of its run. `since`: when it waits since. `earlier`: who ran the run's last step."""
         name = task_name(key, step, attempt)
         known = self.table.get(name)
         if known is not None:
@@ -92,8 +85,10 @@ class Dispatcher:
             if known.state == "held" and known.holder is not None:  # the grant was never recorded
                 owner.granted(key, step, attempt, known.holder, known.placed)
             return
-        entry = self.table.enter(owner, key, step, attempt, requires, priority=priority, since=since, by=by)
-        entry.assign, entry.work = assign, work
+        entry = self.table.enter(
+            owner, key, step, attempt, requires, priority=priority, since=since, by=by, labels=labels
+        )
+        entry.assign, entry.by_step, entry.work = assign, by_step, work
         self.choosing.note_earlier(entry, earlier)
         self.tally.offered += 1
         if self._adopt(entry):
@@ -429,7 +424,7 @@ class Dispatcher:
         )
         if entry is None:
             return False
-        entry.placed = Placed("the first free slot", (), 1)
+        entry.placed = Placed(FREED, (), 1)
         self._send(entry, node, seen)
         return True
 
@@ -469,7 +464,7 @@ class Dispatcher:
         finally:
             for entry in aside:
                 if entry.state == "queued":
-                    self.table.queues.push(entry)
+                    self.table.queues.back(entry)
             self._matching = False
         self.on_matched()
 
@@ -501,6 +496,7 @@ class Dispatcher:
         if task is None:
             self._drop(entry, stop=False)
             return
+        self.choosing.given(entry, task, seen)
         self.table.offer(entry, Holder(seen.id, seen.session, node, survives=not seen.built_in))
         self.slots.tried(seen)
         seen.active += 1  # until its node says otherwise
@@ -512,6 +508,7 @@ class Dispatcher:
         if task is None:
             self._drop(entry, stop=False)
             return
+        self.choosing.given(entry, task, seen)
         try:
             self.slots.start(seen, task)
         except Refused as refusal:

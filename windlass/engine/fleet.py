@@ -8,23 +8,28 @@ connections ──► crew ──► desk ──► dispatcher ◄── shards
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, Protocol
 
+from windlass.core.assign.chosen import Chosen, Sought
 from windlass.core.assign.index import Custom, Index, Verdict
 from windlass.core.assign.policy import Policy
 from windlass.core.cluster import NodeId
 from windlass.core.errors import Invalid, NotFound, Refused, Unavailable
-from windlass.core.explain import Outside
+from windlass.core.explain_workers import Outside
 from windlass.core.fleet import Rules, Told
 from windlass.core.names import Key, SessionId, StepId, WorkerId
 from windlass.engine.abroad import Abroad
+from windlass.engine.asking import ask_all
 from windlass.engine.assignment import Assignment
 from windlass.engine.astray import Astray
 from windlass.engine.calls import Calls
+from windlass.engine.choices import Choices
 from windlass.engine.choosing import Choosing
 from windlass.engine.crew import Crew
 from windlass.engine.crew_ports import CrewBounds, Home
@@ -37,13 +42,15 @@ from windlass.engine.partings import Partings
 from windlass.engine.queues import AGE_S, Owner
 from windlass.engine.roster import Roster
 from windlass.engine.slots import Slots
-from windlass.engine.table import Table
+from windlass.engine.table import FAIR_LABEL, Table
 from windlass.peers import Lost, Unreachable
 from windlass.registry import Registry
 from windlass.wire.messages import (
     Assigned,
     Candidates,
+    ChoicesTold,
     CrewTold,
+    LookChoices,
     LookCrew,
     LookForWorkers,
     LookOutside,
@@ -67,6 +74,7 @@ class FleetSettings:
     hold_s: float = 300.0  # a task that its worker has not listed for so long is void
     workers_max: int = 10_000  # connected here
     age_s: float = AGE_S  # of waiting, for one point of priority
+    fair_label: str = FAIR_LABEL  # of runs: those of one value are one share, and shares get equal turns
     host: str = ""  # the machine, and where it stands: for locality
     host_group: str = ""
 
@@ -117,8 +125,8 @@ class Fleet:
         )
         self.dispatcher = Dispatcher(
             Slots(index, clock, lambda: membership.me.id),
-            Choosing(index, clock, lambda: self.assignment.policy),
-            Table(bounds, settings.age_s),
+            Choosing(index, clock, lambda: self.assignment.policy, choices=Choices(place.clock.now)),
+            Table(bounds, settings.age_s, settings.fair_label),
             shard_of=place.shard_of,
             on_matched=lambda: self.abroad.matched(),
             may_grant=lambda: membership.fresh,
@@ -253,6 +261,13 @@ class Fleet:
         if isinstance(answer, CrewTold) and answer.workers:
             return answer.workers[0]
         raise NotFound(f"there is no worker {worker} any more")
+
+    async def choices(self, sought: Sought) -> tuple[list[Chosen], list[str]]:
+        """The newest of the whole cluster, newest first; and the names of nodes that did not tell theirs."""
+        others, silent = await ask_all(self.membership, self.abroad.calls, LookChoices(sought), ChoicesTold)
+        lists = [self.dispatcher.choosing.choices.latest(sought), *(list(told.choices) for told in others)]
+        merged = heapq.merge(*lists, key=lambda chosen: chosen.at, reverse=True)
+        return list(islice(merged, sought.limit)), silent
 
     async def assign(self, policy: Policy | None, by: str) -> Policy:
         """For the whole cluster, from the next task on; None: as the configuration says."""

@@ -15,6 +15,8 @@ from windlass.core.errors import Moved, Refused, WindlassError
 from windlass.core.events import AnyEvent
 from windlass.core.names import Key, SessionId, WorkerId
 from windlass.core.needs import needs
+from windlass.core.node_figures import NodeFigures
+from windlass.core.pulse import Counted
 from windlass.engine.abroad import held_tasks, holders_of
 from windlass.engine.calls import Calls, failed
 from windlass.engine.dispatcher import Dispatcher
@@ -33,10 +35,12 @@ from windlass.wire.messages import (
     Assigned,
     Busy,
     Candidates,
+    ChoicesTold,
     Crewed,
     CrewTold,
     Declined,
     Failed,
+    FiguresTold,
     Follow,
     Gone,
     Heads,
@@ -44,9 +48,12 @@ from windlass.wire.messages import (
     Holds,
     Hungry,
     IsQuiet,
+    LookChoices,
     LookCrew,
+    LookFigures,
     LookForWorkers,
     LookOutside,
+    LookPulse,
     LooksLike,
     News,
     Notice,
@@ -55,6 +62,7 @@ from windlass.wire.messages import (
     Owns,
     Parted,
     Progressed,
+    PulseTold,
     Quiet,
     Relay,
     Replied,
@@ -83,6 +91,8 @@ class NodeHost:
     logbook: Logbook
     runs: Following
     prints: Following
+    figures: Callable[[], NodeFigures]
+    pulse: Callable[[str], Counted]
     on_linked: Callable[[NodeId], None]
     on_unlinked: Callable[[NodeId], None]
     on_met: Callable[[str, NodeId], None]
@@ -119,6 +129,12 @@ class NodeHost:
                     return failed(Moved(f"{key.id} is not here"))
                 found = candidates(self.dispatcher, key, step)
                 return Candidates(None if found is None else tuple(found))
+            case LookChoices(sought=sought):
+                return ChoicesTold(tuple(self.dispatcher.choosing.choices.latest(sought)))
+            case LookFigures():
+                return FiguresTold(self.figures())
+            case LookPulse(namespace=namespace):
+                return PulseTold(self.pulse(namespace))
             case IsQuiet(key=key):
                 return Quiet(self.logbook.quiet(key))
             case Relay():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from windlass.core.commands import Command, FinishStep, GrantStep, LoseStep, Wake
+from windlass.core.commands import Answered, Command, FinishStep, GrantStep, LoseStep, ReturnPermit, Wake
 from windlass.core.names import Key
 from windlass.core.orders import Order, Reply
 
@@ -24,7 +24,7 @@ class Letter:
     def finishes_work(self) -> bool:
         """Such letters are always taken: refusing them would only let work pile up."""
         return not isinstance(self.order, Command) or isinstance(
-            self.order, FinishStep | LoseStep | GrantStep | Wake
+            self.order, FinishStep | LoseStep | GrantStep | Wake | Answered | ReturnPermit
         )
 
     def send_off(self) -> None:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from windlass.core import limit_key
 from windlass.core import run as run_core
+from windlass.core import workflow as workflow_core
 from windlass.core.definition import Definition
 from windlass.core.effects import Effect
 from windlass.core.errors import WindlassError
-from windlass.core.events import RunEvent, WorkflowEvent
-from windlass.core.names import Key
+from windlass.core.events import LimitEvent, RunEvent, WorkflowEvent
+from windlass.core.limit_key import LimitKey
+from windlass.core.names import Key, WorkflowId
 from windlass.core.orders import Reply
-from windlass.core.run_state import Run, apply, image, restore
+from windlass.core.run_model import Run
+from windlass.core.run_state import apply, image, restore
 from windlass.core.task import Json
+from windlass.core.vocabulary import WaitingFor
+from windlass.core.waiting import waiting_for
 from windlass.core.workflow import Workflow
 from windlass.core.workflow import apply as apply_workflow
-from windlass.journal import RunRow, Snapshot, Stored
+from windlass.journal import EntityRow, RunRow, Snapshot, Stored
 from windlass.wire import codec
+
+Entity = Run | Workflow | LimitKey
 
 
 class Unreadable(WindlassError):
@@ -26,12 +34,13 @@ class Unreadable(WindlassError):
 @dataclass(slots=True)
 class Live:
     key: Key
-    entity: Run | Workflow
+    entity: Entity
     seq: int = 0
     # The shared context as of the last commit: what a task may be shown.
     context: dict[str, Json] = field(default_factory=dict)
     touched_at: float = 0.0
     asleep: bool = False  # its row says so
+    waiting_for: WaitingFor | None = ""  # as its row says
     snapshot_seq: int = 0
     snapshot_before: int = 0  # seq of the one before the newest
     snapshot_bytes: int = 0
@@ -44,16 +53,31 @@ class Live:
 
     @property
     def status(self) -> str:
-        if isinstance(self.entity, Run):
-            return self.entity.status
-        return "deleted" if self.entity.deleted else "defined"
+        match self.entity:
+            case Run() as run:
+                return run.status
+            case Workflow() as workflow:
+                return "deleted" if workflow.deleted else "defined"
+            case LimitKey():
+                return "limit"
+
+    @property
+    def wake_at(self) -> float | None:
+        match self.entity:
+            case Run() as run:
+                return run.wake_at
+            case Workflow() as workflow:
+                return workflow_core.wake_at(workflow)
+            case LimitKey() as limit:
+                return limit_key.wake_at(limit)
 
 
 def fold_run(stored: Stored, definition: Definition) -> Live:
-    run, seq = Run(definition), 0
+    run, seq = Run(definition, stored.key), 0
     live = Live(stored.key, run)
     if stored.snapshot is not None:
-        run = restore(definition, codec.decode_run(stored.snapshot.version, stored.snapshot.body))
+        kept = codec.decode_run(stored.snapshot.version, stored.snapshot.body)
+        run = restore(definition, kept, stored.key)
         seq = live.snapshot_seq = stored.snapshot.seq
         live.snapshot_bytes = len(stored.snapshot.body)
     for fact in stored.facts:
@@ -66,15 +90,17 @@ def fold_run(stored: Stored, definition: Definition) -> Live:
         seq = fact.seq
         live.bytes_since += len(fact.body)
     live.entity, live.seq, live.context = run, seq, run.context
-    live.asleep = stored.run is not None and stored.run.asleep
+    if stored.run is not None:
+        live.asleep, live.waiting_for = stored.run.asleep, stored.run.waiting_for
     return live
 
 
 def fold_workflow(stored: Stored) -> Live:
-    workflow, seq = Workflow(), 0
+    workflow, live = Workflow(), Live(stored.key, Workflow())
     if stored.snapshot is not None:
         workflow = codec.decode_workflow(stored.snapshot.version, stored.snapshot.body)
-        seq = stored.snapshot.seq
+        live.seq = live.snapshot_seq = stored.snapshot.seq
+        live.snapshot_bytes = len(stored.snapshot.body)
     for fact in stored.facts:
         event = codec.decode_event(fact.type, fact.version, fact.body)
         if not isinstance(event, WorkflowEvent):
@@ -82,8 +108,27 @@ def fold_workflow(stored: Stored) -> Live:
                 f"event {fact.seq} of {stored.key.text()} is a {fact.type}, which no workflow has"
             )
         apply_workflow(workflow, event)
-        seq = fact.seq
-    return Live(stored.key, workflow, seq)
+        live.seq = fact.seq
+        live.bytes_since += len(fact.body)
+    live.entity = workflow
+    return live
+
+
+def fold_limit(stored: Stored) -> Live:
+    limit, live = LimitKey(), Live(stored.key, LimitKey())
+    if stored.snapshot is not None:
+        limit = codec.decode_limit(stored.snapshot.version, stored.snapshot.body)
+        live.seq = live.snapshot_seq = stored.snapshot.seq
+        live.snapshot_bytes = len(stored.snapshot.body)
+    for fact in stored.facts:
+        event = codec.decode_event(fact.type, fact.version, fact.body)
+        if not isinstance(event, LimitEvent):
+            raise Unreadable(f"event {fact.seq} of {stored.key.text()} is a {fact.type}, which no limit has")
+        limit_key.apply(limit, event)
+        live.seq = fact.seq
+        live.bytes_since += len(fact.body)
+    live.entity = limit
+    return live
 
 
 def snapshot(live: Live, level: int) -> Snapshot:
@@ -109,16 +154,17 @@ def row(live: Live, *, asleep: bool = False, status: str | None = None) -> RunRo
         labels=started.labels,
         request_hash=started.request_hash,
         error="" if run.ended is None else run.ended.reason,
-        settled=run.ended is not None,
+        settled=run.settled,
         asleep=asleep,
         wake_at=run.wake_at,
+        waiting_for=waiting_for(run),
     )
 
 
 def seen(live: Live, level: int) -> Reply:
     """The entity as a reader is shown it."""
     written, body = _image(live, level)
-    version = 0 if isinstance(live.entity, Run) else live.entity.version
+    version = live.entity.version if isinstance(live.entity, Workflow) else 0
     return Reply(live.seq, live.status, image=body, image_version=written, version=version)
 
 
@@ -133,4 +179,32 @@ def started_at(live: Live) -> float | None:
 
 
 def effects_owed(live: Live) -> list[Effect]:
-    return run_core.resume(live.entity) if isinstance(live.entity, Run) else []
+    match live.entity:
+        case Run() as run:
+            return run_core.resume(run)
+        case Workflow() as workflow:
+            return workflow_core.resume(workflow, WorkflowId(live.key.id))
+        case LimitKey() as limit:
+            return limit_key.resume(limit)
+
+
+def entity_row(live: Live) -> EntityRow | None:
+    """What is kept beside the events of an entity that is no run; None: nothing, it has nothing to do."""
+    match live.entity:
+        case Workflow() as workflow:
+            summary = workflow_core.summary(workflow)
+            awake = workflow_core.owes(workflow)
+            if not summary and not awake:
+                return None
+        case LimitKey() as limit:
+            if limit_key.is_idle(limit):
+                return None
+            summary, awake = limit_key.summary(limit), limit_key.owes(limit)
+        case Run():
+            raise AssertionError("a run has a row of its own")
+    return EntityRow(
+        key=live.key,
+        wake_at=live.wake_at,
+        awake=awake,
+        summary=codec.encode_json(summary),
+    )

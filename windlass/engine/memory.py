@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from windlass.core.commands import Wake
 from windlass.core.errors import Unavailable
 from windlass.core.names import Key
-from windlass.core.orders import Strand
-from windlass.core.run_state import Run
+from windlass.core.orders import Refresh, Strand
+from windlass.core.run_model import Run
+from windlass.core.waiting import waiting_for
 from windlass.engine.letters import Letter
-from windlass.engine.live import Live, fold_run, fold_workflow
+from windlass.engine.live import Live, fold_limit, fold_run, fold_workflow
 from windlass.engine.mending import Mending
 from windlass.engine.snapshots import Snapshots
 from windlass.engine.surroundings import Surroundings
@@ -112,8 +113,14 @@ class Memory:
         self._live.pop(key, None)
         self.snapshots.drop(key)
 
-    def broke(self, key: Key, error: Exception) -> Unavailable:
-        """Its own code path raised: read it again after a while, or set it aside."""
+    def has_alarm(self, key: Key) -> bool:
+        return key in self._around.timers
+
+    def broke(self, key: Key, error: Exception, *, again: bool = True) -> Unavailable:
+        """Its own code path raised: read it again after a while, or set it aside.
+
+        Without `again` it has nothing to do by itself, and is read at the next command.
+        """
         now = self._around.clock.now()
         self.forget(key)
         self._around.stats.restarts += 1
@@ -124,7 +131,7 @@ class Memory:
             self._post(Letter(key, Strand(text)))
             return Unavailable(f"{key.id} is being set aside after {text}")
         log.warning("entity failed and will be restarted", extra={"entity": key.text(), "error": text})
-        if key.kind == "run":  # a workflow has nothing to do by itself: it is read at the next command
+        if again:
             self.arm(key, until)
         return Unavailable(f"{key.id} is being restarted after {text}", retry_after_s=until - now)
 
@@ -132,7 +139,7 @@ class Memory:
         self._mending.healed(key)
 
     def set_alarm(self, live: Live) -> None:
-        due = live.entity.wake_at if isinstance(live.entity, Run) else None
+        due = live.wake_at
         if due is None:
             self._around.timers.disarm(live.key)
         else:
@@ -152,11 +159,15 @@ class Memory:
         live.touched_at = self._around.clock.now()
         self._live[live.key] = live
         self.set_alarm(live)
+        if isinstance(live.entity, Run) and waiting_for(live.entity) != live.waiting_for:
+            self._post(Letter(live.key, Refresh()))  # an older program wrote the row, or it was set aside
         self._admitted(live)
         return None
 
     async def _fold(self, stored: Stored) -> Live:
         if stored.key.kind == "workflow":
             return fold_workflow(stored)
+        if stored.key.kind == "limit":
+            return fold_limit(stored)
         assert stored.run is not None, f"{stored.key.text()} has events but no row"
         return fold_run(stored, await self._around.definitions.of(stored, stored.run))

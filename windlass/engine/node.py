@@ -23,9 +23,11 @@ from windlass.core.orders import Purge
 from windlass.core.task import Failure, Outcome, Task
 from windlass.engine.callbacks import Callbacks
 from windlass.engine.calls import Calls
+from windlass.engine.carrier import Carrier
 from windlass.engine.clock import Clock
 from windlass.engine.crew_secrets import references
 from windlass.engine.definitions import Definitions
+from windlass.engine.figures import Figures
 from windlass.engine.fleet import Fleet, FleetSettings, no_custom
 from windlass.engine.followers import Followers
 from windlass.engine.following import Following
@@ -35,7 +37,9 @@ from windlass.engine.hooks import Hooks
 from windlass.engine.host import NodeHost
 from windlass.engine.logbook import Logbook
 from windlass.engine.membership import ClusterSettings, Membership
+from windlass.engine.nudges import Nudges
 from windlass.engine.post import NoPost, Post
+from windlass.engine.pulses import Pulses
 from windlass.engine.router import Router
 from windlass.engine.secrets import Secrets
 from windlass.engine.slots import BuiltIn
@@ -63,7 +67,6 @@ SHARDS: Final = 100
 PURGED_AT_ONCE: Final = 500
 AGAIN_S: Final = 0.25
 ASK_S: Final = 2.0
-LOOK_AROUND_S: Final = 1.0
 ASTRAY_LOOK_S: Final = 0.25
 
 
@@ -162,6 +165,8 @@ class Node:
             chance=chance,
             may_speak=lambda: self.membership.fresh,
         )
+        self.carrier = Carrier(self.router, self.definitions, self.clock)
+        self.nudges = Nudges(self.router)
         self._around = Surroundings(
             store=store,
             journal=self.committer,
@@ -177,6 +182,8 @@ class Node:
             hooks=self.hooks,
             herald=self.herald,
             holders=self.holders.find,
+            carrier=lambda: self.carrier,
+            nudge=self.nudges.send,
             on_open=self.fleet.opened,
             short=self._short,
             too_new=lambda shard: self.tending.give_back(shard),
@@ -187,6 +194,17 @@ class Node:
         self.tending = Tending(
             self.membership, leases, self.peers, self.calls, self.tenure, self.stats, self.clock
         )
+        self.figures = Figures(
+            self.membership,
+            self.calls,
+            self.stats,
+            self.committer,
+            self.dispatcher,
+            self.router,
+            self.timers,
+            self.clock,
+        )
+        self.pulses = Pulses(self.membership, self.calls, self.stats.pulse, self.clock)
         late.host = NodeHost(
             self.membership,
             self.router,
@@ -195,6 +213,8 @@ class Node:
             self.logbook,
             self.runs,
             self.prints,
+            figures=self.figures.own,
+            pulse=self.pulses.own,
             on_linked=self.tending.linked,
             on_unlinked=self.tending.suspect,
             on_met=self.tending.met,
@@ -220,6 +240,7 @@ class Node:
                     self.tenure.group = self.tending.group = None
         finally:
             self.fleet.close()
+            self.nudges.close()
             self.timers.close()
             await self.peers.close()
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from windlass.core import fleet
 from windlass.core.assign.index import Verdict
-from windlass.core.explain import Outside, TaskSeen, WorkerSeen
+from windlass.core.explain_workers import Outside, TaskSeen, WorkerSeen
 from windlass.core.names import Key, StepId
 from windlass.engine.dispatcher import Dispatcher
 from windlass.engine.queues import Entry

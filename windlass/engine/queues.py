@@ -1,7 +1,10 @@
-"""Tasks that wait: the first, by priority and age, that somebody can run.
+"""Tasks that wait: the next one that somebody can run.
 
-A point of priority is worth as much as so many seconds of waiting: whoever waits long enough comes before
-every newcomer, and the order of two tasks never changes while they wait.
+Namespaces get turns, evenly, and in a namespace shares do (see lines.py). In a share it goes by priority and
+age: a point of priority is worth as much as so many seconds of waiting, so that whoever waits long enough
+comes before every newcomer, and the order of two tasks never changes while they wait. Between namespaces,
+and between shares, a point is worth so many turns: who is urgent comes first, and is passed over for it
+later.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from windlass.core.assign.policy import Assign
 from windlass.core.cluster import NodeId
 from windlass.core.names import Attempt, Key, SessionId, StepId, WorkerId
 from windlass.core.task import Json, Task, TaskName
+from windlass.engine.lines import Lines, Rank
+from windlass.engine.turns import Turns
 
 STALE_MIN: Final = 1_000
 AGE_S: Final = 30.0  # of waiting, for one point of priority
@@ -70,9 +75,6 @@ class Kind(NamedTuple):
         return self.requires <= capabilities and (not namespaces or self.namespace in namespaces)
 
 
-Rank = tuple[float, int]  # the smallest goes first: by priority and age, then as they came
-
-
 def rank_of(priority: int, since: float, count: int, *, age_s: float) -> Rank:
     return (since - priority * age_s, count)
 
@@ -86,8 +88,11 @@ class Entry:
     requires: frozenset[str]
     rank: Rank
     by: str = ""  # who started the run
+    priority: int = 0
+    share: str = ""  # whose turns it counts for, in its namespace
     work: str = ""  # the kind of its step, which is among what it requires
     assign: Assign | None = None  # what its workflow or step says of who shall run it
+    by_step: bool = False  # if it names a strategy: the step does, not its workflow
     state: Literal["queued", "offered", "held", "reported", "gone"] = "queued"
     in_queue: bool = False
     holder: Holder | None = None
@@ -99,6 +104,10 @@ class Entry:
     def __post_init__(self) -> None:
         self.name = task_name(self.key, self.step, self.attempt)
         self.kind = Kind(self.requires, self.key.namespace, self.by)
+
+    @property
+    def waits(self) -> bool:
+        return self.state == "queued"
 
     @property
     def out(self) -> bool:
@@ -118,14 +127,15 @@ class Head(NamedTuple):
 
 @dataclass(slots=True)
 class Queues:
-    """One heap per set of required capabilities, namespace and starter: who waits never blocks another."""
+    """One for each set of required capabilities, namespace and starter: who waits never blocks another."""
 
-    _queues: dict[Kind, list[tuple[Rank, Entry]]] = field(default_factory=dict)
+    _queues: dict[Kind, Lines[Entry]] = field(default_factory=dict)
     _gone: dict[Kind, int] = field(default_factory=dict)  # entries in each queue that left it early
+    _turns: Turns = field(default_factory=Turns)  # of namespaces that have a task which could be handed out
 
     def __len__(self) -> int:
         """With those that have left and were not taken out yet."""
-        return sum(map(len, self._queues.values()))
+        return sum(queue.size for queue in self._queues.values())
 
     def __bool__(self) -> bool:
         return bool(self._queues)
@@ -133,25 +143,40 @@ class Queues:
     def count(self, capability: str) -> int:
         """How many wait for somebody who has this capability, among others."""
         return sum(
-            len(queue) - self._gone.get(kind, 0)
+            queue.size - self._gone.get(kind, 0)
             for kind, queue in self._queues.items()
             if capability in kind.requires
         )
 
     def push(self, entry: Entry) -> None:
         entry.in_queue = True
-        heapq.heappush(self._queues.setdefault(entry.kind, []), (entry.rank, entry))
+        self._queue(entry.kind).push(entry)
+
+    def back(self, entry: Entry) -> None:
+        """It was next, and could not be handed out: it has its old place, and its turn does not count."""
+        entry.in_queue = True
+        self._queue(entry.kind).back(entry)
+        self._turns.give_back(entry.kind.namespace)
 
     def next(self, blocked: Callable[[Kind], object]) -> Entry | None:
-        """The first task of a kind that is not blocked. It is taken out."""
-        best: list[tuple[Rank, Entry]] | None = None
-        for kind in list(self._queues):
-            queue = self._tidied(kind)
-            if queue and (best is None or queue[0][0] < best[0][0]) and not blocked(kind):
-                best = queue
-        if best is None:
+        """The next task of a kind that is not blocked. It is taken out."""
+        best: dict[str, Entry] = {}
+        for kind, queue in list(self._queues.items()):
+            head = queue.head()
+            if head is None:
+                self._forget(kind)
+                continue
+            before = best.get(kind.namespace)
+            if (before is None or head.rank < before.rank) and not blocked(kind):
+                best[kind.namespace] = head
+        if not best:
             return None
-        entry = heapq.heappop(best)[1]
+        if self._turns or len(best) > 1:
+            # Who could have nothing, for want of workers or by a bound, saves up no turns by waiting.
+            self._turns.only(best.keys())
+        entry = min(best.values(), key=self._turn) if len(best) > 1 else next(iter(best.values()))
+        self._queues[entry.kind].pop(entry)
+        self._turns.take(entry.kind.namespace)
         entry.in_queue = False
         return entry
 
@@ -162,45 +187,53 @@ class Queues:
             return
         entry.in_queue = False
         gone = self._gone[entry.kind] = self._gone.get(entry.kind, 0) + 1
-        if gone > STALE_MIN and 2 * gone > len(queue):
-            queue[:] = [item for item in queue if item[1].state == "queued"]
-            heapq.heapify(queue)
+        if gone > STALE_MIN and 2 * gone > queue.size:
+            queue.compact()
             del self._gone[entry.kind]
 
     @property
     def hungry(self) -> bool:
         """Whether any waits. Asked in nearly every turn of the loop, so it counts none."""
         # Nearly always the first one in a queue waits: what is handed out leaves it by its top.
-        return any(entry.state == "queued" for queue in self._queues.values() for _, entry in queue)
+        return any(entry.state == "queued" for queue in self._queues.values() for entry in queue)
 
     def heads(self, most: int) -> list[Head]:
-        """The first of each queue, the most urgent first."""
+        """The next of each queue, the most urgent first."""
         found = []
-        for kind in list(self._queues):
-            queue = self._tidied(kind)
-            if queue:
-                found.append(Head(kind, queue[0][0][0], max(1, len(queue) - self._gone.get(kind, 0))))
+        for kind, queue in list(self._queues.items()):
+            head = queue.head()
+            if head is None:
+                self._forget(kind)
+            else:
+                waiting = queue.size - self._gone.get(kind, 0)
+                found.append(Head(kind, head.rank[0], max(1, waiting)))
         return heapq.nsmallest(most, found, key=lambda head: head.rank)
 
     def ahead(self, entry: Entry, workers: Iterable[frozenset[str]]) -> int:
-        """How many that wait go first to one of these workers that could run this one."""
+        """How many that wait are more urgent, for one of these workers that could run this one."""
         fitting = [capabilities for capabilities in workers if entry.requires <= capabilities]
         return sum(
             other.state == "queued" and other.rank < entry.rank
             for kind, queue in self._queues.items()
             if any(kind.requires <= offered for offered in fitting)
-            for _, other in queue
+            for other in queue
         )
 
-    def _tidied(self, kind: Kind) -> list[tuple[Rank, Entry]]:
-        """The queue with one at its top that waits; it is forgotten when it is empty."""
-        queue = self._queues[kind]
-        while queue and queue[0][1].state != "queued":
-            heapq.heappop(queue)
-        if not queue:
-            del self._queues[kind]
-            self._gone.pop(kind, None)
+    def _queue(self, kind: Kind) -> Lines[Entry]:
+        queue = self._queues.get(kind)
+        if queue is None:
+            queue = self._queues[kind] = Lines()
         return queue
+
+    def _forget(self, kind: Kind) -> None:
+        """Its queue is empty."""
+        del self._queues[kind]
+        self._gone.pop(kind, None)
+        if self._turns and not self._queues:
+            self._turns = Turns()
+
+    def _turn(self, entry: Entry) -> tuple[int, Rank]:
+        return self._turns.key(entry.kind.namespace, entry.priority), entry.rank
 
 
 def task_name(key: Key, step: StepId, attempt: Attempt) -> TaskName:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -14,13 +13,14 @@ from windlass.core.commands import Command, StartRun
 from windlass.core.errors import Fenced, Moved, NotFound, Unavailable, Unknown
 from windlass.core.names import Key
 from windlass.core.orders import Order, Read, Reply
-from windlass.core.run_state import RunImage, image
+from windlass.core.run_state import image
 from windlass.engine.calls import Calls, error_of
 from windlass.engine.definitions import Definitions
 from windlass.engine.letters import Letter
 from windlass.engine.live import fold_run
 from windlass.engine.membership import Membership
 from windlass.engine.reading import in_time
+from windlass.engine.seen import Seen
 from windlass.engine.shard import Shard
 from windlass.engine.stats import Stats
 from windlass.journal import Fact, RunRow, Store, Stored
@@ -33,15 +33,6 @@ HOPS_MAX: Final = 2
 AGAIN_S: Final = 0.05  # before the same owner is asked again, unless something changes
 MARGIN_S: Final = 0.1  # the other node shall answer before we give up
 BUSY: Final = "Request timeout, entity may be busy or unreachable"
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A run as a reader is shown it."""
-
-    seq: int
-    image: RunImage | None  # None: its events were deleted, and only its row is left
-    row: RunRow
 
 
 class Router:

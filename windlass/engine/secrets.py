@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from windlass.core.errors import NotFound, Unavailable
 from windlass.engine.reading import in_time
 from windlass.journal import StoreError
-from windlass.registry import HookRow, Registry, SecretRow
+from windlass.registry import HookRow, InboundRow, Registry, SecretRow
 from windlass.vault import Keyring, Locked, context_of
 
 PASSES_MAX: Final = 5  # over all rows: others may write while they are sealed anew
@@ -72,6 +72,8 @@ class Secrets:
                 break
         hooks = [row for row in await in_time(self.registry.hooks()) if row.key != self.keyring.key]
         resealed += sum([await self._reseal_hook(row, locked) for row in hooks])
+        inbound = [row for row in await in_time(self.registry.inbounds()) if row.key != self.keyring.key]
+        resealed += sum([await self._reseal_inbound(row, locked) for row in inbound])
         return Rotated(resealed, tuple(locked))
 
     async def _reseal(self, row: SecretRow, locked: dict[str, None]) -> bool:
@@ -97,6 +99,20 @@ class Secrets:
             return False
         await in_time(self.registry.put_hook(replace(row, key=kept.key, sealed=kept.sealed)))
         return True
+
+    async def _reseal_inbound(self, row: InboundRow, locked: dict[str, None]) -> bool:
+        context = inbound_context(row.namespace, row.name)
+        try:
+            kept = self.keyring.seal(context, self.keyring.open(context, row.key, row.sealed))
+        except Locked:
+            locked[context] = None
+            return False
+        return await in_time(self.registry.reseal_inbound(replace(row, key=kept.key, sealed=kept.sealed)))
+
+
+def inbound_context(namespace: str, name: str) -> str:
+    """What the secret of a webhook that comes in is sealed under."""
+    return context_of("inbound", namespace, name)
 
 
 def hook_context(namespace: str, hook: str) -> str:

@@ -17,44 +17,46 @@ from typing import assert_never
 
 import msgspec
 
+from windlass.core import limit_key
 from windlass.core import run as run_core
 from windlass.core import workflow as workflow_core
 from windlass.core.assign.placed import Placed
 from windlass.core.commands import (
-    Command,
+    Answered,
     DefineWorkflow,
     FinishStep,
     GrantStep,
     LoseStep,
-    RunCommand,
     StartRun,
 )
+from windlass.core.effects import Effect
 from windlass.core.errors import (
     Moved,
-    NotFound,
     Overloaded,
     Refused,
-    Stuck,
     Unavailable,
     Unknown,
     WindlassError,
 )
-from windlass.core.events import AnyEvent
-from windlass.core.names import Attempt, Key, RunId, StepId, WorkerId
-from windlass.core.orders import Free, Purge, Read, Refresh, Reply, Sleep, Strand
-from windlass.core.run_state import Run
+from windlass.core.events import RunEnded
+from windlass.core.limit_key import LimitKey
+from windlass.core.names import Attempt, Key, RunId, StepId, WorkerId, WorkflowId
+from windlass.core.orders import Free, Nudged, Refresh, Sleep, Strand
+from windlass.core.run_model import Run
 from windlass.core.task import Failure, Task
+from windlass.core.waiting import waiting_for
 from windlass.core.workflow import Workflow
 from windlass.engine.batch import Batch, Touched
-from windlass.engine.definitions import own
+from windlass.engine.deciding import Deciding
+from windlass.engine.errands import Errands
 from windlass.engine.grants import Grants
 from windlass.engine.letters import Letter
-from windlass.engine.live import Live, effects_owed, row, seen, started_at, workflow_of
+from windlass.engine.live import Live, effects_owed, seen, started_at, workflow_of
 from windlass.engine.memory import Found, Memory
 from windlass.engine.outbox import carry_out
 from windlass.engine.queues import Holder, Loss, task_name
 from windlass.engine.surroundings import Surroundings
-from windlass.journal import Group, RunRow, StoreRefused, StuckRow
+from windlass.journal import Group, StoreRefused
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +73,10 @@ class Shard:
         self._wake = asyncio.Event()
         self._memory = Memory(number, around, admitted=self._ask_again, post=self._post)
         self._grants = Grants(around.clock, delay_s=around.settings.grant_delay_s, wake=self._wake.set)
+        self._errands = Errands(
+            around.carrier, around.clock, around.chance, self._answer, around.lease.until_fresh
+        )
+        self._deciding = Deciding(around, self._memory, self._errands)
         self._swept_at = 0.0
         self._closed = False
         self._distrusted = False
@@ -88,6 +94,8 @@ class Shard:
         for first in range(0, len(awake), READ_AT_ONCE):
             await self._memory.read(awake[first : first + READ_AT_ONCE])
         for live in self._memory:
+            if live.key.kind != "run":
+                continue
             extra = {
                 "workflow": workflow_of(live),
                 "run": live.key.id,
@@ -130,6 +138,7 @@ class Shard:
             letter.send_off()
         self._inbox.clear()
         self._grants.clear()
+        self._errands.close()
         self.around.herald.closed(self.number, self.epoch)
 
     def put(self, letter: Letter) -> None:
@@ -184,7 +193,7 @@ class Shard:
         live = self._memory.get(key)
         if live is None or live.run.ended is not None:
             return None
-        state = live.run.steps[live.run.definition.index[step]]
+        state = live.run.steps[live.run.at(step)]
         if state.attempt != attempt or state.phase != "queued":
             return None
         return run_core.task(live.run, RunId(key.id), key.namespace, step, live.context)
@@ -264,7 +273,7 @@ class Shard:
         batch = Batch(self.around.lease.level)
         found = await self._find(letters, batch)
         for letter in letters:
-            self._decide(batch, letter, found, alone=len(letters) == 1)
+            self._deciding.decide(batch, letter, found, alone=len(letters) == 1)
         group = batch.group(self.number, self.epoch)
         self._memory.snapshots.join(group)
         group.notices += self.around.hooks.notices(batch, self.around.clock.now())
@@ -309,7 +318,7 @@ class Shard:
                 row = await self.around.store.run(self.number, key)
                 if row is not None:
                     batch.known[key] = row
-            if key in self._memory or isinstance(order, Sleep | Strand):
+            if key in self._memory or isinstance(order, Sleep | Strand | Nudged):
                 continue
             if not (isinstance(order, StartRun) and order.fresh):
                 wanted[key] = None
@@ -329,127 +338,6 @@ class Shard:
         except WindlassError as error:
             return error
         return None
-
-    # Deciding: from here to the append nothing awaits.
-
-    def _decide(self, batch: Batch, letter: Letter, found: dict[Key, Found], *, alone: bool) -> None:
-        if letter.key in batch.broken:
-            batch.again.append(letter)
-            return
-        letter.failure = letter.answer = None
-        try:
-            self._perform(batch, letter, found.get(letter.key))
-        except WindlassError as refusal:
-            letter.failure = refusal
-        except Exception as error:  # whatever core code raises stays with its entity
-            self._memory.forget(letter.key)
-            batch.drop(letter.key)
-            if not alone:
-                batch.again.append(letter)
-            elif isinstance(error, UnicodeError | OverflowError):
-                letter.failure = Refused(f"this cannot be written down: {error}")
-            else:
-                letter.failure = self._memory.broke(letter.key, error)
-
-    def _perform(self, batch: Batch, letter: Letter, found: Found | None) -> None:
-        key, order = letter.key, letter.order
-        live = self._memory.get(key)
-        match order:
-            case Read():
-                if live is None:
-                    letter.answer = _absent(key, found)
-                else:
-                    batch.touch(live)
-                    batch.reads.append(letter)
-            case Sleep():
-                if live is not None:
-                    self._put_to_sleep(batch, live)
-                letter.answer = Reply(0, "asleep")
-            case Strand(error=error):
-                if live is not None:  # somebody wrote to it meanwhile, and so it was read once more
-                    self._memory.forget(key)
-                    batch.drop(key)
-                batch.stranded.append(StuckRow(key=key, since=self.around.clock.now(), error=error))
-                if key in batch.known:
-                    batch.rows.append(msgspec.structs.replace(batch.known[key], status="stuck", error=error))
-                letter.answer = Reply(0, "stuck")
-            case Free():
-                if not isinstance(found, StuckRow):
-                    raise _not_stuck(key, live, found)
-                batch.freed.append(key)
-                batch.relieved.append(found)
-                if key in batch.known:
-                    batch.rows.append(msgspec.structs.replace(batch.known[key], status="running", error=""))
-                letter.answer = Reply(0, "freed")
-            case Refresh():
-                if live is not None and isinstance(live.entity, Run):
-                    batch.rows.append(row(live))
-                letter.answer = Reply(0, "refreshed")
-            case Purge():
-                if isinstance(found, RunRow):
-                    batch.purged.append(key)
-                letter.answer = Reply(0, "purged")
-            case _:
-                self._obey(batch, letter, order, live, found)
-
-    def _obey(
-        self, batch: Batch, letter: Letter, order: Command, live: Live | None, found: Found | None
-    ) -> None:
-        if live is None:
-            live = self._create(letter, order, found)
-            if live is None:
-                return
-        events: list[AnyEvent] = []
-        version = 0
-        match live.entity:
-            case Run() as run:
-                assert isinstance(order, RunCommand), f"a run was sent {order!r}"
-                events += run_core.perform(run, order)
-            case Workflow() as workflow:
-                assert not isinstance(order, RunCommand), f"a workflow was sent {order!r}"
-                events += workflow_core.perform(workflow, order)
-                version = workflow.version
-            case _:
-                assert_never(live.entity)
-        self._memory.keep(live)
-        batch.record(live, letter, events)
-        letter.answer = Reply(live.seq, live.status, changed=bool(events), version=version)
-
-    def _create(self, letter: Letter, order: Command, found: Found | None) -> Live | None:
-        """A new entity for the commands that make one; None if an ended run took the command."""
-        match found:
-            case Exception():
-                raise found
-            case StuckRow():
-                raise Stuck(f"{letter.key.id} is stuck: {found.error}; mend it, then windlass retry-stuck")
-            case RunRow():
-                assert isinstance(order, RunCommand)
-                run_core.answer_ended(found.status, found.request_hash, order)
-                letter.answer = Reply(0, found.status)
-                return None
-            case None:
-                pass
-        match order:
-            case StartRun(document=dict()):
-                return Live(letter.key, Run(own(order)))
-            case StartRun(workflow=workflow, version=version):
-                definition = self.around.definitions.cached(letter.key.namespace, workflow, version)
-                assert definition is not None, "the definition was read before"
-                return Live(letter.key, Run(definition))
-            case DefineWorkflow():
-                return Live(letter.key, Workflow())
-            case _:
-                raise NotFound(f"there is no {letter.key.kind} {letter.key.id}")
-
-    def _put_to_sleep(self, batch: Batch, live: Live) -> None:
-        if live.key in batch.touched:
-            return
-        if not isinstance(live.entity, Run):
-            batch.idle.append(live.key)  # it was read for a command that changed nothing
-        elif run_core.may_sleep(live.entity):
-            batch.touch(live).sleeps = True
-        elif live.entity.counts["queued"] == 0:
-            batch.idle.append(live.key)  # only what runs is out: its result or its alarm brings the run back
 
     # After the commit.
 
@@ -487,40 +375,51 @@ class Shard:
             return
         if touched.events:
             self._memory.healed(live.key)
-            self.around.stats.count(touched.events, started_at=started_at(live))
+            self.around.stats.count(touched.events, namespace=live.key.namespace, started_at=started_at(live))
             self.around.followers.tell(live.key, touched.first_seq, touched.events)
-        if not isinstance(live.entity, Run):
-            self._memory.forget(live.key)
-            return
-        run = live.entity
+        match live.entity:
+            case Run() as run:
+                self._release_run(touched, run, now)
+            case Workflow() as workflow:
+                ident = WorkflowId(live.key.id)
+                self._carry_out(live, workflow_core.effects(workflow, touched.workflow_events, ident))
+                if workflow.schedules:
+                    self._memory.touched(live, now)
+                else:
+                    self._memory.forget(live.key)  # it is read for each command: there are few
+            case LimitKey() as limit:
+                self._carry_out(live, limit_key.effects(touched.limit_events))
+                if limit_key.is_idle(limit) and touched.events:
+                    self._memory.forget(live.key)
+                else:
+                    self._memory.touched(live, now)
+            case _:
+                assert_never(live.entity)
+
+    def _release_run(self, touched: Touched, run: Run, now: float) -> None:
+        live = touched.live
         live.context, live.asleep = run.context, live.asleep and not touched.events
+        if touched.events or touched.rewrites:
+            live.waiting_for = waiting_for(run)
         self.around.stats.code.count(run, touched.run_events)
-        carry_out(self.around.dispatcher, self, live, run_core.effects(touched.run_events))
-        if run.ended is not None:
+        self._carry_out(live, run_core.effects(touched.run_events))
+        if run.ended is not None and any(isinstance(event, RunEnded) for event in touched.events):
+            self._carry_out(live, [*run_core.nudges(run)])
+        if run.settled:
             self._memory.forget(live.key)
         else:
             self._memory.touched(live, now)
 
     def _ask_again(self, live: Live) -> None:
         """The entity was read: what the outside owed it, it still owes."""
-        carry_out(self.around.dispatcher, self, live, effects_owed(live))
+        self._carry_out(live, effects_owed(live))
 
+    def _carry_out(self, live: Live, effects: list[Effect]) -> None:
+        carry_out(self.around.dispatcher, self._errands, self.around.nudge, self, live, effects)
 
-def _not_stuck(key: Key, live: Live | None, found: Found | None) -> Exception:
-    if isinstance(found, Exception):
-        return found
-    if live is None and found is None:
-        return NotFound(f"there is no {key.kind} {key.id}")
-    return Refused(f"{key.kind} {key.id} is not stuck")
-
-
-def _absent(key: Key, found: Found | None) -> Reply:
-    match found:
-        case None:
-            raise NotFound(f"there is no {key.kind} {key.id}")
-        case RunRow():
-            return Reply(0, found.status)
-        case StuckRow():
-            return Reply(0, "stuck")
-        case _:
-            raise found
+    async def _answer(self, key: Key, answer: Answered) -> None:
+        """The last word on an errand, for the entity that sent it."""
+        letter = Letter(key, answer, asyncio.get_running_loop().create_future())
+        assert letter.reply is not None
+        self.put(letter)
+        await letter.reply

@@ -35,7 +35,9 @@ class Snapshots:
     def join(self, group: Group) -> None:
         for live, taken in self._taken.values():
             group.snapshots.append(taken)
-            if self._delete_events and live.snapshot_seq > 0:
+            # Nobody reads what a limit or a schedule did, and a busy one does much. Versions are kept apart.
+            deletes = self._delete_events or live.key.kind != "run"
+            if deletes and live.snapshot_seq > 0:
                 # Not even the older of the two snapshots kept needs these.
                 group.deletions.append((live.key, live.snapshot_seq))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from windlass.core.events import AnyEvent, RunEnded, RunStarted
+from windlass.core.pulse import Pulse
 from windlass.core.spread import Spread
 from windlass.engine.code_stats import CodeStats
 
@@ -30,11 +31,14 @@ class Stats:
     moves: int = 0  # shards handed to another node
     reborn: int = 0  # times this node was declared dead and went on
     code: CodeStats = field(default_factory=CodeStats)
+    pulse: Pulse = field(default_factory=Pulse)
 
-    def count(self, events: Sequence[AnyEvent], *, started_at: float | None) -> None:
+    def count(self, events: Sequence[AnyEvent], *, namespace: str, started_at: float | None) -> None:
         """What was kept of one entity; if it is a run, that began then."""
         for event in events:
             self.events[type(event).__name__] += 1
+            if isinstance(event, RunStarted | RunEnded):
+                self.pulse.note(namespace, event, started_at)
             if isinstance(event, RunStarted):
                 self.runs_started += 1
             elif isinstance(event, RunEnded):

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from windlass.core.effects import Nudge
 from windlass.core.task import TaskName
+from windlass.engine.carrier import Carrier
 from windlass.engine.clock import Clock
 from windlass.engine.definitions import Definitions
 from windlass.engine.dispatcher import Dispatcher
@@ -61,6 +63,8 @@ class Surroundings:
     hooks: Hooks
     herald: Herald
     holders: Callable[[int, int], Awaitable[tuple[Mapping[TaskName, Holder], bool]]]
+    carrier: Callable[[], Carrier]  # how other entities are asked
+    nudge: Callable[[Nudge], None]  # may be lost
     on_open: Callable[[Owner], None]  # a shard is open: what waits in it is let go when that is safe
     short: Callable[[], str] = lambda: ""  # why no new run may be started here; empty when it may
     too_new: Callable[[int], None] = lambda shard: None  # what is kept there needs a newer program

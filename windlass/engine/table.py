@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
 from windlass.core.cluster import NodeId
 from windlass.core.names import Attempt, Key, StepId
 from windlass.core.task import TaskName
 from windlass.engine.queues import AGE_S, Entry, Holder, Kind, Owner, Queues, rank_of
+
+FAIR_LABEL: Final = "share"
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -17,6 +22,7 @@ class Table:
     # How many steps we may have out, of one namespace and of the runs that one token has started; 0: any.
     bounds: Callable[[], tuple[int, int]] = lambda: (0, 0)
     age_s: float = AGE_S
+    fair_label: str = FAIR_LABEL  # of runs: those of one value are one share
     queues: Queues = field(default_factory=Queues)
     held_back: dict[TaskName, Entry] = field(default_factory=dict)  # they wait, and somebody may have them
     lent: dict[TaskName, Entry] = field(default_factory=dict)  # those that other nodes run
@@ -59,13 +65,15 @@ class Table:
         priority: int = 0,
         since: float = 0.0,
         by: str = "",
+        labels: Mapping[str, str] = NO_LABELS,
     ) -> Entry:
         """It is known; whether it waits, and where, is for the caller to say."""
         self._count += 1
         rank = rank_of(priority, since, self._count, age_s=self.age_s)
         # Queues are kept apart only where somebody may have to wait for another one.
         by = by if self.bounds()[1] else ""
-        entry = Entry(key, step, attempt, owner, frozenset(requires), rank, by)
+        share = labels.get(self.fair_label, "")
+        entry = Entry(key, step, attempt, owner, frozenset(requires), rank, by, priority, share)
         self._entries[entry.name] = entry
         self._by_run.setdefault(key, {})[entry.name] = entry
         return entry
@@ -88,7 +96,7 @@ class Table:
         """It waits again, in its old place."""
         self._count_out(entry, -1)
         entry.state, entry.holder = "queued", None
-        self.queues.push(entry)
+        self.queues.back(entry)
 
     def let_go(self, owner: Owner) -> None:
         for name, entry in list(self.held_back.items()):

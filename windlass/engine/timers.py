@@ -49,8 +49,16 @@ class Timers:
         if self._handle is not None:
             self._handle.cancel()
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._armed
+
     def __len__(self) -> int:
         return len(self._armed)
+
+    @property
+    def next_at(self) -> float:
+        """When the next one rings; never, if there is none."""
+        return min((due for due, _, _ in self._armed.values()), default=float("inf"))
 
     def _schedule(self) -> None:
         if self._handle is not None:

@@ -7,8 +7,9 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from windlass.gateway import access_shapes as shapes
-from windlass.gateway import parameters
+from windlass.gateway import namespaces, parameters
 from windlass.gateway.audit import Audit
+from windlass.gateway.namespaces import Spaces
 from windlass.gateway.routes import API, FOUND, SENT, Parameter, Route
 from windlass.gateway.shapes import Page
 from windlass.gateway.tokens import Tokens
@@ -17,7 +18,7 @@ AREA: Final = "Access"
 
 
 def table(tokens: Tokens, audit: Audit) -> list[Route]:
-    return [*_tokens(tokens), *_login(tokens), _audit(audit)]
+    return [*_tokens(tokens), *_login(tokens), _audit(audit), namespaces.route(Spaces(tokens.node))]
 
 
 def _tokens(tokens: Tokens) -> list[Route]:
@@ -66,6 +67,7 @@ def _login(tokens: Tokens) -> list[Route]:
             handler=tokens.login,
             name="login",
             needs="open",
+            forgives=True,
             summary="keep a token in a cookie, for pages",
             area=AREA,
             body=shapes.Login,
@@ -78,6 +80,7 @@ def _login(tokens: Tokens) -> list[Route]:
             handler=tokens.logout,
             name="logout",
             needs="open",
+            forgives=True,
             summary="forget that cookie",
             area=AREA,
             answers={200: shapes.Whoami},

@@ -49,6 +49,16 @@ class Whoami(Shape, kw_only=True):
     namespace: str | None  # that it may speak of; `*`: all
 
 
+class NamespaceItem(Shape, kw_only=True):
+    name: str
+    workflows: int  # that are not deleted; exact up to 1,000
+    open_runs: int  # exact up to 1,000
+
+
+class Namespaces(Shape, kw_only=True):
+    items: list[NamespaceItem]  # the first 1,000, by name
+
+
 class AuditItem(Shape, kw_only=True):
     n: int
     at: str

@@ -13,10 +13,10 @@ import msgspec
 from windlass.core import code_request as code_requests
 from windlass.core import plain
 from windlass.core.code_request import CodeRequest
-from windlass.core.document import PRIORITY_MAX
 from windlass.core.errors import Fault, Invalid
 from windlass.core.faults import Faults, found
 from windlass.core.fields import Fields
+from windlass.core.step_fields import PRIORITY_MAX
 from windlass.core.task import CONTEXT_BYTES_MAX, VALUE_BYTES_MAX, Json
 from windlass.gateway import storable, text
 from windlass.gateway.answers import Problem

@@ -10,6 +10,8 @@ from aiohttp import web
 from windlass.core.names import DEFAULT_NAMESPACE
 from windlass.core.roles import EVERYWHERE, Role
 
+JWT: Final = "jwt:"  # before the subject of one
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -22,6 +24,14 @@ class Caller:
     def name(self) -> str:
         """By which its runs are known and counted; "": anyone."""
         return self.token or ("" if self is ANYONE else self.who)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that a document may call it: a token's name and number, a JWT's subject; none: anyone."""
+        if self is ANYONE:
+            return ()
+        told = self.who.removeprefix(f"{self.token} ") if self.token else self.who.removeprefix(JWT)
+        return tuple(dict.fromkeys(name for name in (told, self.token or self.who) if name))
 
 
 _CALLER: Final = web.RequestKey("caller", Caller)

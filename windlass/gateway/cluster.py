@@ -77,13 +77,13 @@ class Cluster:
 
     async def shards(self, _request: web.Request) -> web.Response:
         census = await self.node.leases.census()
-        sharding = _sharding(census)
+        sharding, moves = _sharding(census), moving(census.view)
         return answers.json(
             ClusterShards(
                 entity_type=ENTITY_TYPE,
                 total_shards=sharding.total_shards,
                 active_shards=sharding.active_shards,
-                shards=[_shard(census, number) for number in sorted(census.view.shards)],
+                shards=[_shard(census, number, moves) for number in sorted(census.view.shards)],
                 as_of=views.iso(census.view.at),
             )
         )
@@ -94,7 +94,7 @@ class Cluster:
         census = await self.node.leases.census()
         # The one beyond tells whether these are all.
         found = [key.text() for key in await self.node.leases.entities(number, limit + 1)]
-        shard = _shard(census, number)
+        shard = _shard(census, number, moving(census.view))
         # It is read a moment after the snapshot: what is counted must not be less than what is listed, nor
         # more than there is.
         count = len(found) if len(found) <= limit else max(shard.entity_count, len(found))
@@ -231,6 +231,16 @@ def _owner(view: View, number: int) -> Member | None:
     return member if member is not None and member.alive else None
 
 
+def moving(view: View) -> dict[int, str]:
+    """Who gets which shard by the present plan; a move that was made, or overtaken, is none."""
+    found = {}
+    for move in view.plan.moves:
+        held, target = view.shards[move.shard], view.members.get(move.target)
+        if (move.source, move.epoch) == (held.owner, held.epoch) and target is not None and target.alive:
+            found[move.shard] = target.name
+    return found
+
+
 def _address(member: Member | None) -> str | None:
     return None if member is None else member.address
 
@@ -244,14 +254,17 @@ def _sharding(census: Census) -> Sharding:
     )
 
 
-def _shard(census: Census, number: int) -> Shard:
-    address = _address(_owner(census.view, number))
+def _shard(census: Census, number: int, moves: dict[int, str]) -> Shard:
+    address, moved = _address(_owner(census.view, number)), census.moved.get(number)
     return Shard(
         shard_id=str(number),
         location=address,
         region=address,
         entity_count=census.entities.get(number, 0),
         epoch=census.view.shards[number].epoch,
+        moving_to=moves.get(number),
+        moved_at=None if moved is None else views.iso(moved.at),
+        moved_from=None if moved is None else moved.source or None,
         last_updated=views.iso(census.view.at),
     )
 

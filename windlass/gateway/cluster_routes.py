@@ -9,6 +9,7 @@ from msgspec import Meta
 from windlass.gateway import cluster_shapes as shapes
 from windlass.gateway import parameters
 from windlass.gateway.cluster import Cluster
+from windlass.gateway.figures import Figures
 from windlass.gateway.routes import API, FOUND, Parameter, Route, Text
 from windlass.leases import EventType
 
@@ -17,7 +18,7 @@ CLUSTER: Final = f"{API}/cluster"
 
 
 def table(cluster: Cluster) -> list[Route]:
-    return [*_whole(cluster), *_parts(cluster)]
+    return [*_whole(cluster), *_parts(cluster), *_figures(Figures(cluster.node))]
 
 
 def _whole(cluster: Cluster) -> list[Route]:
@@ -27,6 +28,8 @@ def _whole(cluster: Cluster) -> list[Route]:
             path=f"{CLUSTER}/stats",
             handler=cluster.stats,
             name="getClusterStats",
+            live=True,
+            passing=("asOf",),
             needs="see",
             spans=True,
             summary="members, shards and entities of the whole cluster",
@@ -38,6 +41,8 @@ def _whole(cluster: Cluster) -> list[Route]:
             path=f"{CLUSTER}/nodes",
             handler=cluster.nodes,
             name="listNodes",
+            live=True,
+            passing=("asOf", "beatAgeSeconds", "cpu", "memory", "memoryBytes"),
             needs="see",
             spans=True,
             summary="who is in it, what each owns, and how busy it is",
@@ -49,6 +54,8 @@ def _whole(cluster: Cluster) -> list[Route]:
             path=f"{CLUSTER}/shards",
             handler=cluster.shards,
             name="listShards",
+            live=True,
+            passing=("asOf", "lastUpdated"),
             needs="see",
             spans=True,
             summary="where each shard is, and how much lives in it",
@@ -60,6 +67,7 @@ def _whole(cluster: Cluster) -> list[Route]:
             path=f"{CLUSTER}/events",
             handler=cluster.events,
             name="listClusterEvents",
+            live=True,
             needs="see",
             spans=True,
             summary="what happened to it, newest first; ?type= &limit= &before=",
@@ -96,6 +104,8 @@ def _parts(cluster: Cluster) -> list[Route]:
             path=f"{CLUSTER}/shards/{{shard}}",
             handler=cluster.shard,
             name="getShard",
+            live=True,
+            passing=("asOf", "lastUpdated"),
             needs="see",
             spans=True,
             summary="one shard, and the first of what lives in it; ?limit=",
@@ -111,6 +121,8 @@ def _parts(cluster: Cluster) -> list[Route]:
             path=f"{CLUSTER}/workflow/{{workflow}}/location",
             handler=cluster.workflow_location,
             name="locateWorkflow",
+            live=True,
+            passing=("asOf",),
             needs="see",
             summary="which node has a workflow",
             area=AREA,
@@ -122,6 +134,8 @@ def _parts(cluster: Cluster) -> list[Route]:
             path=f"{CLUSTER}/run/{{run}}/location",
             handler=cluster.run_location,
             name="locateRun",
+            live=True,
+            passing=("asOf",),
             needs="see",
             summary="which node has a run",
             area=AREA,
@@ -138,5 +152,36 @@ def _parts(cluster: Cluster) -> list[Route]:
             area=AREA,
             answers={202: shapes.Draining},
             errors=(404, 409, 504),
+        ),
+    ]
+
+
+def _figures(figures: Figures) -> list[Route]:
+    return [
+        Route(
+            method="GET",
+            path=f"{CLUSTER}/figures",
+            handler=figures.read,
+            name="getNodeFigures",
+            live=True,
+            passing=("asOf",),
+            needs="see",
+            spans=True,
+            summary="journal, commits and tasks of the node that answers, since it started",
+            area=AREA,
+            answers={200: shapes.NodeFigures},
+        ),
+        Route(
+            method="GET",
+            path=f"{CLUSTER}/figures/all",
+            handler=figures.all,
+            name="listNodeFigures",
+            live=True,
+            passing=("asOf",),
+            needs="see",
+            spans=True,
+            summary="the same of every node, each asked for its own",
+            area=AREA,
+            answers={200: shapes.ClusterFigures},
         ),
     ]

@@ -76,6 +76,9 @@ class Shard(Shape, kw_only=True):
     region: str | None  # the same
     entity_count: int  # runs that are not settled, and workflows that are not deleted
     epoch: int  # grows with every change of owner
+    moving_to: str | None  # the name of the node that it is about to go to
+    moved_at: str | None  # when it last changed hands; null: it never did
+    moved_from: str | None  # the name of the node that had it before; null: nobody did
     last_updated: str  # when this was so: the time of the snapshot
 
 
@@ -133,3 +136,51 @@ class ClusterEvents(Shape, kw_only=True):
 class Draining(Shape, kw_only=True):
     node: str
     state: State
+
+
+class Spreading(Shape, kw_only=True):
+    """Seconds, as far as a histogram tells; null while there are none."""
+
+    count: int
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+class Commits(Shape, kw_only=True):
+    count: int
+    rows: int  # that they held
+    refused: int  # by the store: somebody else owns the shard
+    unknown: int  # without an answer
+    seconds: Spreading
+
+
+class NodeFigures(Shape, kw_only=True):
+    """What a node has counted since it started; what is there now."""
+
+    node: str
+    lease_fresh: bool  # it surely owns its shards
+    journal_writable: bool
+    journal_trouble: str | None  # why it cannot be written now
+    commits: Commits
+    events: int  # that were kept
+    snapshots: int
+    entities_live: int  # in memory
+    inbox: int  # requests that wait
+    timers: int  # entities that wait for a time to come
+    runs_started: int
+    runs_ended: int
+    runs_recovered: int  # when a shard was opened
+    entity_restarts: int  # read anew after their code raised
+    tasks_waiting: int  # for a worker
+    tasks_running: int
+    tasks_lost: int  # whose worker went away
+    routing: Spreading  # from a request to the answer of the owner
+    as_of: str
+
+
+class ClusterFigures(Shape, kw_only=True):
+    items: list[NodeFigures]  # by name of the node
+    silent: list[str]  # nodes that did not tell theirs: out of reach, or of an older version
+    as_of: str

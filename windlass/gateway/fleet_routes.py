@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from windlass.gateway import fleet_shapes as shapes
+from windlass.gateway import parameters
+from windlass.gateway.choices import USUAL, Choices
 from windlass.gateway.fleet import ORDERS, Fleet, Order
 from windlass.gateway.placement import Placements
-from windlass.gateway.routes import API, FOUND, RUN, SENT, Route
+from windlass.gateway.routes import API, FOUND, RUN, SENT, Parameter, Route
 
 AREA: Final = "Workers"
 ONE: Final = f"{API}/workers/{{worker}}"
 ASSIGNMENT: Final = f"{API}/assignment"
+VITALS: Final = ("lastHeartbeat", "roundTripSeconds", "cpu", "memory")
 DOES: Final[dict[Order, str]] = {
     "drain": "let it finish what it runs, and go",
     "pause": "give it no new tasks",
@@ -21,7 +24,7 @@ DOES: Final[dict[Order, str]] = {
 
 
 def table(fleet: Fleet, placements: Placements) -> list[Route]:
-    return [*_workers(fleet), *_assignment(fleet), _placement(placements)]
+    return [*_workers(fleet), *_assignment(fleet), _choices(Choices(fleet.node)), _placement(placements)]
 
 
 def _workers(fleet: Fleet) -> list[Route]:
@@ -31,6 +34,8 @@ def _workers(fleet: Fleet) -> list[Route]:
             path=f"{API}/workers",
             handler=fleet.index,
             name="listWorkers",
+            live=True,
+            passing=("asOf", *VITALS),
             needs="see",
             summary="who runs tasks: state, load, what each offers, runs, and how well it does",
             area=AREA,
@@ -41,6 +46,8 @@ def _workers(fleet: Fleet) -> list[Route]:
             path=ONE,
             handler=fleet.read,
             name="readWorker",
+            live=True,
+            passing=VITALS,
             needs="see",
             summary="one worker",
             area=AREA,
@@ -71,6 +78,7 @@ def _assignment(fleet: Fleet) -> list[Route]:
             path=ASSIGNMENT,
             handler=fleet.assignment,
             name="readAssignment",
+            live=True,
             needs="see",
             spans=True,
             summary="how workers are chosen, and what switched that lately",
@@ -102,12 +110,33 @@ def _assignment(fleet: Fleet) -> list[Route]:
     ]
 
 
+def _choices(choices: Choices) -> Route:
+    return Route(
+        method="GET",
+        path=f"{ASSIGNMENT}/choices",
+        handler=choices.read,
+        name="listChoices",
+        live=True,
+        passing=("asOf",),
+        needs="see",
+        summary="to whom tasks were given lately, by what and why; ?workflow= &worker= &limit=",
+        area=AREA,
+        answers={200: shapes.AssignmentChoices},
+        parameters=(
+            Parameter("limit", parameters.Limit, f"at most so many; {USUAL} unless it is said"),
+            Parameter("workflow", str, "only of its runs"),
+            Parameter("worker", str, "only those it was chosen for"),
+        ),
+    )
+
+
 def _placement(placements: Placements) -> Route:
     return Route(
         method="GET",
         path=f"{RUN}/steps/{{step}}/placement",
         handler=placements.read,
         name="readPlacement",
+        live=True,
         needs="see",
         summary="who could have a step that waits, or why its worker had it",
         area="Runs",

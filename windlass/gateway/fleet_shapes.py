@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from windlass.core.assign.chosen import Source
 from windlass.core.fleet import Halt, Status
 from windlass.core.vocabulary import StepStatus
 from windlass.gateway.shapes import Shape
@@ -127,6 +128,33 @@ class AssignmentAsked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, 
 class RankedWorker(Shape, kw_only=True):
     worker: str
     key: list[KeyPart]  # the smallest wins
+
+
+class AssignmentChoice(Shape, kw_only=True):
+    """One task that was given to a worker."""
+
+    at: str
+    namespace: str
+    workflow: str
+    run_id: str
+    step: str
+    attempt: int
+    worker: str
+    node: str  # where that worker is connected, by name
+    strategy: str  # that was in force
+    source: Source  # who said so
+    followed: str | None  # in the end: `adaptive: locality`, or `the first free slot`; null: not written down
+    key: list[KeyPart]  # of the worker that was chosen
+    known: int  # workers of the cluster at that time
+    count: int | None  # of these, how many could have had it
+    top: list[RankedWorker]  # the best five, the chosen one first; none if it was the only one
+    why: str  # in a sentence
+
+
+class AssignmentChoices(Shape, kw_only=True):
+    items: list[AssignmentChoice]  # the newest first; every node remembers its last 200
+    silent: list[str]  # nodes that did not tell theirs: out of reach, or of an older version
+    as_of: str
 
 
 class Candidate(Shape, kw_only=True):

@@ -27,13 +27,19 @@ from windlass.gateway import (
     guard,
     headers,
     history_routes,
+    inbound_routes,
+    limit_routes,
+    live,
     openapi,
+    overview,
     port,
     process_routes,
     refusals,
     run_routes,
+    schedule_routes,
     secret_routes,
     task_routes,
+    ui,
     webhook_routes,
     worker_door,
     workflow_routes,
@@ -50,18 +56,25 @@ from windlass.gateway.dialects import Dialects
 from windlass.gateway.executions import Executions
 from windlass.gateway.explain import Explain
 from windlass.gateway.fleet import Fleet
+from windlass.gateway.inbound_deliveries import InboundDeliveries
+from windlass.gateway.inbound_hooks import InboundHooks
 from windlass.gateway.jwt import JwtCheck
 from windlass.gateway.legacy import Legacy
 from windlass.gateway.legacy_execute import LegacyExecute
+from windlass.gateway.limits import Limits
+from windlass.gateway.live import Live
 from windlass.gateway.lock import Lock, Locks
 from windlass.gateway.logs import Logs
+from windlass.gateway.overview import Overviews
 from windlass.gateway.placement import Placements
 from windlass.gateway.probes import Probes
 from windlass.gateway.quota import Quota
 from windlass.gateway.reference import Reference
+from windlass.gateway.reruns import Reruns
 from windlass.gateway.routes import ROUTES, Handler, Route
 from windlass.gateway.run_routes import RunHandlers
 from windlass.gateway.runs import Runs
+from windlass.gateway.schedules import Schedules
 from windlass.gateway.secrets import Secrets
 from windlass.gateway.stream import Streams
 from windlass.gateway.stuck import Stuck
@@ -89,7 +102,7 @@ PROBES: Final = frozenset(
 WELCOME: Final = (
     "Windlass runs workflows; what was done stays done.",
     "",
-    "To read in a browser: /docs. For programs: /api/v1/openapi.json.",
+    "In a browser this is a page; the API to read: /docs. For programs: /api/v1/openapi.json.",
 )
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,100}")
@@ -122,25 +135,40 @@ class Gateway:
         self.executions = Executions(node, quota, self.waits)
         self.streams = Streams(node)
         self.logs = Logs(node, crowd=self.streams.crowd)  # a stream is a stream
+        self.live = Live(self.authority, self.streams.crowd)
         self.workers = WorkerDoor(node.fleet.crew)
         self.dialects = Dialects(node.fleet.crew.take, node.clock.now)
         self.reference = Reference()
+        self.ui = ui.Ui()
         workflows, stuck = Workflows(node), Stuck(node)
         starts = TaskStarts(node, quota, locks.task_queue)
         tasks = Tasks(node, starts, self.waits, self.logs)
-        of_runs = RunHandlers(Runs(node), Batches(node, quota), self.streams, self.logs, Explain(node), stuck)
+        of_runs = RunHandlers(
+            Runs(node),
+            Batches(node, quota),
+            self.streams,
+            self.logs,
+            Explain(node),
+            stuck,
+            Reruns(node, quota),
+        )
         self.routes = [
             *workflow_routes.table(workflows, self.executions, self.logs, stuck),
             *run_routes.table(of_runs),
             *task_routes.table(tasks, LegacyExecute(node, starts, self.waits)),
             *history_routes.table(Legacy(node)),
-            *process_routes.table(self.probes, self.reference, self.root),
+            *process_routes.table(self.probes, self.reference, self.root, self.ui),
+            *overview.table(Overviews(node)),
+            *live.table(self.live),
             *cluster_routes.table(Cluster(node)),
             *fleet_routes.table(Fleet(node), Placements(node)),
             *worker_door.table(self.workers),
             *dialect_routes.table(self.dialects),
+            *schedule_routes.table(Schedules(node, quota)),
+            *limit_routes.table(Limits(node)),
             *secret_routes.table(Secrets(node)),
             *webhook_routes.table(Webhooks(node)),
+            *inbound_routes.table(InboundHooks(node), InboundDeliveries(node, quota, self.lock, self.audit)),
             *access_routes.table(Tokens(node, self.authority), self.audit),
         ]
         self.reference.describe(openapi.describe(self.routes, self.probes.version))
@@ -150,10 +178,14 @@ class Gateway:
         self._prefix = os.urandom(6).hex()
         self._numbers = itertools.count(1)
 
-    async def root(self, _request: web.Request) -> web.Response:
+    async def root(self, request: web.Request) -> web.Response:
+        if ui.wants_page(request):
+            return await self.ui.index(request)
         width = max(len(route.path) for route in self.routes) + 2
         lines = [f"{route.method:<7}{route.path:<{width}}{route.summary}" for route in self.routes]
-        return answers.text("\n".join([*WELCOME, "", *lines, ""]))
+        answer = answers.text("\n".join([*WELCOME, "", *lines, ""]))
+        answer.headers["Vary"] = "Accept"
+        return answer
 
     async def close(self, _app: web.Application) -> None:
         """Those who wait for a run hear what is known, so that no request is cut off."""
@@ -161,6 +193,7 @@ class Gateway:
         self.waits.close()
         self.streams.close()
         self.logs.close()
+        await self.live.close()
         await self.workers.close()
         await self.dialects.close()
 
@@ -196,15 +229,16 @@ class Gateway:
             guard.check_target(request.raw_path, request.headers.get("Host"))
             limits = await self.lock.admit(request, route)
             if request.body_exists:
-                guard.kind_of(request.headers.get("Content-Type"))
+                if route is None or not route.by_secret:
+                    guard.kind_of(request.headers.get("Content-Type"))
                 guard.check_encoding(request.headers.get("Content-Encoding"))
                 await arrival.body(request)
-            if route is not None and self.authority.required and (route.lasts or "wait" in request.query):
+            if self._stays(request, route):
                 answer = await self._while_welcome(request, handler)
             else:
                 answer = await handler(request)
         except Exception as error:
-            answer = refusals.refusal(request.path, error, request_id, **_subject(request))
+            answer = refusals.refusal(request.path, error, request_id, **refusals.subject(request))
         finally:
             self.busy -= 1
         answer.headers["X-Request-Id"] = request_id
@@ -215,6 +249,12 @@ class Gateway:
         name = UNMATCHED if route is None else route.path
         self._requests.note(request.method, name, answer.status, self._clock() - began)
         return answer
+
+    def _stays(self, request: web.Request, route: Route | None) -> bool:
+        """Whether it may take so long that its token could be refused meanwhile."""
+        if route is None or route.by_secret or not self.authority.required:
+            return False
+        return route.lasts or "wait" in request.query
 
     def _route(self, request: web.Request) -> Route | None:
         resource = request.match_info.route.resource
@@ -298,9 +338,9 @@ def make_app(
         app.router.add_route("GET", PEERS, accept)
     # Paths are tried in this order: `execute`, the longest, is also the one that must be quick.
     for route in sorted(table, key=lambda route: -route.path.count("/")):
-        app.router.add_route(route.method, route.path, route.handler)
+        app.router.add_route(route.method, route.pattern, route.handler)
         if route.method == "GET" and route.head:
-            app.router.add_route("HEAD", route.path, route.handler)
+            app.router.add_route("HEAD", route.pattern, route.handler)
     return app
 
 
@@ -365,9 +405,3 @@ def _logger() -> logging.Logger:
     if not logger.filters:
         logger.addFilter(Quiet())
     return logger
-
-
-def _subject(request: web.Request) -> dict[str, str]:
-    """What the request was about, for those who read answers by program."""
-    names = {"workflow": "workflowId", "run": "runId"}
-    return {names[part]: value for part, value in request.match_info.items() if part in names}

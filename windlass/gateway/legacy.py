@@ -10,21 +10,21 @@ from typing import Final
 
 import msgspec
 from aiohttp import web
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from windlass.core.definition import Step
 from windlass.core.names import Key, run_key, workflow_key
-from windlass.core.run_state import SHOWN, Run, StepState, restore
-from windlass.core.vocabulary import NODE_STATE, STATE
+from windlass.core.run_model import Run
+from windlass.core.run_state import restore
+from windlass.core.vocabulary import STATE
 from windlass.engine.node import Node
 from windlass.gateway import answers, callers, parameters, runs, views, workflows
+from windlass.gateway.legacy_nodes import begun, between, count, maybe, ms, stages
 from windlass.gateway.shapes import (
     ExecutionDetail,
     ExecutionInfo,
     ExecutionSummary,
     History,
     HistoryStatus,
-    NodeExecution,
     NoTimeline,
     Timeline,
     TimelineNode,
@@ -116,52 +116,27 @@ class Legacy:
         return ExecutionDetail(
             execution_id=row.key.id,
             workflow_name=name,
-            start_time=_ms(row.started_at),
-            end_time=_maybe(ended_at),
+            start_time=ms(row.started_at),
+            end_time=maybe(ended_at),
             status=STATE[status],
-            duration=_between(row.started_at, ended_at),
-            nodes=[] if run is None else _nodes(run),
+            duration=between(row.started_at, ended_at),
+            nodes=[] if run is None else begun(run, await stages(self.node, row.key, run)),
         )
 
     async def _info(self, row: RunRow) -> ExecutionInfo:
         _, run = await self._run(row)
         return ExecutionInfo(
             execution_id=row.key.id,
-            start_time=_ms(row.started_at),
-            end_time=_maybe(row.ended_at),
+            start_time=ms(row.started_at),
+            end_time=maybe(row.ended_at),
             status=STATE[row.status],
-            completed_nodes=0 if run is None else run.counts["succeeded"],
-            total_nodes=0 if run is None else len(run.steps),
+            completed_nodes=0 if run is None else count(run, done=True),
+            total_nodes=0 if run is None else count(run, done=False),
         )
 
 
 def _key(request: web.Request) -> Key:
     return workflow_key(request.match_info["workflow"], callers.namespace(request))
-
-
-def _nodes(run: Run) -> list[NodeExecution]:
-    """The steps that have begun, in the order in which they did."""
-    begun = [
-        (step, state)
-        for step, state in zip(run.definition.steps, run.steps, strict=True)
-        if state.started_at or state.ended_at
-    ]
-    return [_node(step, state) for step, state in sorted(begun, key=lambda pair: _began(pair[1]))]
-
-
-def _node(step: Step, state: StepState) -> NodeExecution:
-    ended_at = state.ended_at or None
-    return NodeExecution(
-        node_id=step.id,
-        node_type=step.kind,
-        start_time=_ms(_began(state)),
-        end_time=_maybe(ended_at),
-        duration=_between(_began(state), ended_at),
-        status=NODE_STATE[SHOWN[state.phase]],
-        # Our steps have no rows; one that hands on a list has made so many.
-        records_processed=len(state.value) if isinstance(state.value, list) else 0,
-        error=UNSET if state.failure is None else f"{state.failure.type}: {state.failure.message}",
-    )
 
 
 def _timeline(detail: ExecutionDetail) -> Timeline:
@@ -183,25 +158,8 @@ def _with_nulls(shape: msgspec.Struct) -> views.View:
 def _summary(row: RunRow) -> ExecutionSummary:
     return ExecutionSummary(
         execution_id=row.key.id,
-        start_time=_ms(row.started_at),
-        end_time=_maybe(row.ended_at),
+        start_time=ms(row.started_at),
+        end_time=maybe(row.ended_at),
         status=STATE[row.status],
-        duration=_between(row.started_at, row.ended_at),
+        duration=between(row.started_at, row.ended_at),
     )
-
-
-def _began(state: StepState) -> float:
-    """A step that was given up before any worker had it began when it was ready."""
-    return state.started_at or state.ready_at
-
-
-def _between(start: float, end: float | None) -> int | UnsetType:
-    return UNSET if end is None else _ms(end) - _ms(start)
-
-
-def _maybe(at: float | None) -> int | UnsetType:
-    return UNSET if at is None else _ms(at)
-
-
-def _ms(at: float) -> int:
-    return int(at * 1000)

@@ -71,25 +71,23 @@ class Lock:
         """Let the request pass, or raise a Problem. Answers headers that say how much may still come."""
         address = request.remote or NOWHERE
         limits = self._limit(self._addresses, address, "this address")
+        if route is not None and route.by_secret:  # no page knows it, whatever host or origin it names
+            return limits
         if not (self.authority.required or self.anybody):
             guard.check(request.headers, listed=self.cors.allows(request.headers.get("Origin")))
         elif "Origin" in request.headers and not self.cors.allows(request.headers["Origin"]):
             guard.check_origin(request.headers)
         shown = authority.presented(request) if self.authority.required else None
-        caller = await self._caller(shown, address)
+        forgiven = route is not None and route.forgives and shown is not None and shown.cookie
+        caller = await (self._if_good(shown) if forgiven else self._caller(shown, address))
         if caller is not None and caller.token:
             limits = self._limit(self._tokens, caller.token, "this token")
         if shown is not None and shown.cookie:
             _check_forgery(request)
-        needs: Right = "open" if route is None else route.needs
-        if caller is None:
-            if needs != "open":
-                raise self._failed(authority.unauthorized("this needs a login"), address)
-            return limits
-        callers.enter(request, caller, caller.namespace)  # a refusal is written down with a name
-        if needs != "open" and caller is not callers.ANYONE:
-            check_right(caller, needs, spans=route is not None and route.spans)
-        callers.enter(request, caller, namespace_asked(request, caller))
+        if caller is not None:
+            let_in(request, route, caller)
+        elif route is not None and route.needs != "open":
+            raise self.failed(authority.unauthorized("this needs a login"), address)
         return limits
 
     async def admit_node(self, request: web.Request) -> None:
@@ -114,17 +112,24 @@ class Lock:
                 if problem.status == 401:
                     return
 
+    async def _if_good(self, shown: Presented | None) -> Caller | None:
+        """For who asks for what is open to all. Whether it was good is not told, so no failure is counted."""
+        try:
+            return await self.authority.caller(shown)
+        except Problem:
+            return None
+
     async def _caller(self, shown: Presented | None, address: str) -> Caller | None:
         try:
             return await self.authority.caller(shown)
         except Problem as problem:
-            raise self._failed(problem, address) from None
+            raise self.failed(problem, address) from None
 
-    def _failed(self, problem: Problem, address: str) -> Problem:
+    def failed(self, problem: Problem, address: str | None) -> Problem:
         """Who fails again and again is answered without a look."""
         if problem.status != 401:
             return problem
-        wait_s = self._failures.take(address, self.monotonic()).wait_s
+        wait_s = self._failures.take(address or NOWHERE, self.monotonic()).wait_s
         if not wait_s:
             return problem
         return Problem(
@@ -145,6 +150,15 @@ class Lock:
             message = f"{called} may ask {per_s:g} times a second, and {burst:g} times at once"
             raise Problem(429, "Too many requests", message, retry_after_s=wait_s, headers=headers)
         return headers
+
+
+def let_in(request: web.Request, route: Route | None, caller: Caller) -> None:
+    """Somebody who is known, to what their role and namespace allow. Raises a Problem."""
+    callers.enter(request, caller, caller.namespace)  # a refusal is written down with a name
+    needs: Right = "open" if route is None else route.needs
+    if needs != "open" and caller is not callers.ANYONE:
+        check_right(caller, needs, spans=route is not None and route.spans)
+    callers.enter(request, caller, namespace_asked(request, caller))
 
 
 def check_right(caller: Caller, right: Right, *, spans: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from windlass.core.stage_types import STAGE_TYPES, Role, StageType
 from windlass.core.task import Json
 from windlass.gateway.shapes import ConfigField, NodeType, NodeTypes, StepKind
 
@@ -12,10 +13,23 @@ def _field(type: str, label: str, *, required: bool = False, default: Json = Non
     return ConfigField(type=type, label=label, required=required, default=default)
 
 
-def _node(category: str, type: str, name: str, icon: str, about: str, **config: ConfigField) -> NodeType:
+def _node(kind: StageType) -> NodeType:
     return NodeType(
-        type=type, display_name=name, icon=icon, category=category, description=about, config=config
+        type=kind.node_type,
+        display_name=kind.display_name,
+        icon=kind.icon,
+        category=kind.category,
+        description=kind.description,
+        config={
+            key.name: _field(key.type, key.label, required=key.required, default=key.default)
+            for key in kind.config
+        },
     )
+
+
+def _nodes(role: Role) -> list[NodeType]:
+    """What can be run: of the others, whoever saves one is told why it cannot."""
+    return [_node(kind) for kind in STAGE_TYPES if kind.role == role and not kind.missing]
 
 
 KINDS: Final = [
@@ -64,6 +78,14 @@ KINDS: Final = [
         },
     ),
     StepKind(
+        kind="pipeline",
+        description="Let rows flow from sources through transforms to sinks, as one task",
+        with_={
+            "stages": _field("array", "Each with id, type, nodeType and config", required=True),
+            "edges": _field("array", "Where rows flow: from and to, by the ids of stages", required=True),
+        },
+    ),
+    StepKind(
         kind="wait",
         description="Wait for a time: `for` or `until`",
         with_={
@@ -76,40 +98,65 @@ KINDS: Final = [
         description="Do nothing, and hand on a value",
         with_={"value": _field("any", "What it hands on")},
     ),
+    StepKind(
+        kind="approval",
+        description="Wait until somebody says yes",
+        with_={
+            "prompt": _field("string", "What they are asked"),
+            "who": _field("array", "Who may say so"),
+            "timeout": _field("duration", "How long it waits, e.g. 2d"),
+            "on_timeout": _field("string", "fail, approve or reject", default="fail"),
+        },
+    ),
+    StepKind(
+        kind="signal",
+        description="Wait for something from outside",
+        with_={
+            "name": _field("string", "What it is called; the id of the step, unless it is said"),
+            "timeout": _field("duration", "How long it waits, e.g. 1d"),
+            "default": _field("any", "What it is worth when the time is over"),
+        },
+    ),
+    StepKind(
+        kind="workflow",
+        description="Start a run of another workflow",
+        with_={
+            "workflow": _field("string", "Its id", required=True),
+            "version": _field("number", "Which; the newest, unless it is said"),
+            "input": _field("any", "What it is started with"),
+            "wait": _field("boolean", "Whether to wait for its end", default=True),
+        },
+    ),
+    StepKind(
+        kind="map",
+        description="Do a step for each item of a list",
+        with_={
+            "over": _field("array", "The list, or an expression", required=True),
+            "max_parallel": _field("number", "At most so many at once", default=100),
+            "step": _field("object", "What is done: kind, with and so on", required=True),
+        },
+    ),
+    StepKind(
+        kind="loop",
+        description="Do a step again and again: `while` or `until`",
+        with_={
+            "while": _field("string", "Another turn only if this is true"),
+            "until": _field("string", "It is over when this is true"),
+            "max": _field("number", "At most so many turns", required=True),
+            "delay": _field("duration", "Between two turns, e.g. 5s"),
+            "step": _field("object", "What is done: kind, with and so on", required=True),
+        },
+    ),
+    StepKind(
+        kind="switch",
+        description="Choose which steps run",
+        with_={
+            "cases": _field("array", "The first whose `when` is true: its `then` runs", required=True),
+            "default": _field("array", "What runs if none is true"),
+        },
+    ),
 ]
 
-_PATH: Final = _field("string", "Path of the file", required=True)
-
 NODE_TYPES: Final = NodeTypes(
-    source=[
-        _node("source", "file.csv", "CSV file", "📁", "Read the lines of a CSV file", path=_PATH,
-              delimiter=_field("string", "Between two fields", default=",")),
-        _node("source", "file.text", "Text file", "📄", "Read the lines of a text file", path=_PATH),
-        _node("source", "memory.collection", "Collection", "💾", "Rows given in the document",
-              data=_field("array", "The rows", required=True)),
-        _node("source", "random.numbers", "Random numbers", "🎲", "Random whole numbers",
-              count=_field("number", "How many", default=100),
-              min=_field("number", "The smallest", default=1),
-              max=_field("number", "The largest", default=100)),
-        _node("source", "sequence.numbers", "Sequence", "🔢", "Whole numbers in order",
-              start=_field("number", "The first", default=1),
-              end=_field("number", "The last", default=100),
-              step=_field("number", "From one to the next", default=1)),
-    ],
-    transform=[
-        _node("transform", "filter", "Filter", "🔍", "Keep the rows that fulfil a condition",
-              condition=_field("string", "The condition", required=True)),
-        _node("transform", "map", "Map", "🔄", "Change every row",
-              expression=_field("string", "How", required=True)),
-        _node("transform", "distinct", "Distinct", "✨", "Drop repeated rows"),
-        _node("transform", "batch", "Batch", "📦", "Group rows",
-              batchSize=_field("number", "Rows in a group", required=True)),
-    ],
-    sink=[
-        _node("sink", "file.text", "Text file", "💾", "Write rows to a file", path=_PATH),
-        _node("sink", "console.log", "Console", "🖥️", "Write rows to the log",
-              limit=_field("number", "At most so many", default=100)),
-        _node("sink", "aggregate.count", "Count", "🔢", "Count the rows"),
-    ],
-    kinds=KINDS,
-)  # fmt: skip
+    source=_nodes("source"), transform=_nodes("transform"), sink=_nodes("sink"), kinds=KINDS
+)

@@ -10,7 +10,7 @@ import msgspec
 
 from windlass.core.roles import holders
 from windlass.core.task import Json
-from windlass.gateway import document_schema, parameters, shapes
+from windlass.gateway import document_schema, graph_schema, parameters, shapes
 from windlass.gateway.authority import COOKIE
 from windlass.gateway.guard import KINDS
 from windlass.gateway.routes import ERRORS, EventStream, Html, Parameter, Route, Text, WebSocket
@@ -21,15 +21,19 @@ AREAS: Final = {
     "Workflows": "Save workflows, change them, see how they are doing.",
     "Executions": "Start runs of a workflow.",
     "Runs": "Find runs, follow them, stop them.",
+    "Schedules": "When workflows run by themselves.",
+    "Limits": "How many may be at work at once, or begin in a period, across runs.",
     "Tasks": "Run programs in a sandbox.",
     "History": "For clients of v0.4.",
     "Workers": "Programs that run the tasks.",
     "Cluster": "Who is in the cluster, where everything is, and what happened to it.",
+    "Live": "What other paths answer, as it changes.",
     "Access": "Who may come in, and who did what.",
     "Secrets": "Values that steps use and nobody reads.",
     "Webhooks": "Whom to tell when runs fail, are stuck, or are well again.",
+    "Hooks": "Webhooks that come in: programs outside start runs, or send them signals.",
     "Health": "Is it well? For people, load balancers and Prometheus.",
-    "Reference": "This API, described.",
+    "Reference": "This API, described; and the web page.",
 }
 ABOUT: Final = (
     "Windlass runs workflows; what was done stays done.\n\n"
@@ -68,16 +72,22 @@ PATHS: Final = {
     "token": "The number of a token",
     "secret": "The name of a secret",
     "webhook": "The id of a webhook",
+    "hook": "The name of a hook",
+    "schedule": "The name of a schedule",
     "callback": "As it was told with the task",
+    "page": "One of its pages, such as `runs`",
     "worker": "The name of a worker",
 }
 # What is no id of ours.
 PATH_TYPES: Final[dict[str, object]] = {
     "shard": Annotated[int, msgspec.Meta(ge=0)],
     "node": Annotated[str, msgspec.Meta(min_length=1)],
+    "step": Annotated[str, msgspec.Meta(min_length=1)],  # also those that are made: each[3]
     "worker": Annotated[str, msgspec.Meta(min_length=1)],
+    "page": str,
 }
 PLAIN: Final = {Text: "text/plain", Html: "text/html", EventStream: "text/event-stream"}
+WATCHED: Final = "May be watched by `GET /api/v1/live`."
 SCHEMAS: Final = "#/components/schemas/{name}"
 
 _PAGE: Final = re.compile(r"Page[_[](\w+?)[_\]](?!\w)")
@@ -126,6 +136,8 @@ def _operation(route: Route) -> Schema:
         roles = " or ".join(holders(route.needs))
         operation["description"] = f"Where there is a login: for a token with the role {roles}{scope}."
         operation["security"] = [{}, {"token": []}, {"cookie": []}]
+    if route.live:
+        operation["description"] = " ".join(filter(None, [operation.get("description"), WATCHED]))
     given = [*_path_parameters(route.path), *map(_parameter, route.parameters)]
     if given:
         operation["parameters"] = given
@@ -210,7 +222,7 @@ def _headers(names: list[str]) -> Schema:
 
 def _schema(kind: object) -> Schema:
     if kind in _WRITTEN:
-        return {"$ref": SCHEMAS.format(name=_WRITTEN[kind])}
+        return {"anyOf": [{"$ref": SCHEMAS.format(name=name)} for name in _WRITTEN[kind]]}
     (found,), _ = msgspec.json.schema_components([kind], ref_template=SCHEMAS)
     named: Schema = _renamed(found)
     return named
@@ -227,14 +239,14 @@ def _schemas(routes: list[Route]) -> dict[str, Schema]:
     kinds = [kind for kind in (shapes.Problem, *answered) if kind not in PLAIN and kind is not WebSocket]
     sent = [route.body for route in routes if route.body is not None and route.body not in _WRITTEN]
     _, made = msgspec.json.schema_components([*kinds, *sent], ref_template=SCHEMAS)
-    written = document_schema.definitions(SCHEMAS.format(name="{}"))
+    written = document_schema.definitions(SCHEMAS.format(name="{}"), deep=False)
     document = written["WorkflowDocument"]
     # Whoever reads a workflow can send it back as it came.
     document["properties"] = {**document["properties"], **_ANSWERED}
     written["WorkflowChange"] = {**document, "required": ["steps"]}
     found = {_of_page(name): _renamed(schema) for name, schema in made.items()}
     assert not found.keys() & written.keys(), "two schemas of one name"
-    found |= written
+    found |= written | graph_schema.definitions(SCHEMAS.format(name="{}"))
     return {name: found[name] for name in sorted(found)}
 
 
@@ -265,9 +277,9 @@ def _sentence(text: str) -> str:
 
 
 # Those that a document's own schema describes, better than its type can.
-_WRITTEN: Final[dict[object, str]] = {
-    shapes.Document: "WorkflowDocument",
-    shapes.Change: "WorkflowChange",
+_WRITTEN: Final[dict[object, tuple[str, str]]] = {
+    shapes.Document: ("WorkflowDocument", "GraphDocument"),
+    shapes.Change: ("WorkflowChange", "GraphChange"),
 }
 _ANSWERED: Final[dict[str, Schema]] = {
     "version": {"type": "integer", "description": "As answers have it; ignored"},
@@ -278,7 +290,7 @@ _EVENT: Final[Schema] = {
     "type": "object",
     "properties": {
         "id": {"type": "string", "description": "Goes into `Last-Event-ID` or `after`"},
-        "event": {"type": "string", "description": "What it is; `end` is the last"},
+        "event": {"type": "string", "description": "What it is; after `end` nothing comes"},
         "data": {"type": "string", "description": "JSON"},
         "retry": {"type": "integer", "description": "Milliseconds to wait before coming again"},
     },

@@ -8,15 +8,15 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Final, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 from msgspec import Meta
 
 from windlass.core import durations
-from windlass.core.document import PRIORITY_MAX
 from windlass.core.errors import Fault, Invalid
 from windlass.core.faults import quote
+from windlass.core.step_fields import PRIORITY_MAX
 from windlass.core.vocabulary import RunStatus
 
 ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,200}")
@@ -24,6 +24,8 @@ WAIT_MAX_S: Final = 300.0
 LIMIT: Final = 100
 LIMIT_MAX: Final = 1000
 VERSION_MAX: Final = 2**31
+SEARCH_MAX: Final = 200  # as long as an id can be
+SEARCHED: Final = "whose id begins with it, or whose workflow's id has it (in whatever case)"
 NUMBER_MAX: Final = 2**53  # of an event or a line: beyond it JavaScript would count wrong
 
 # As types, for whoever reads a body or describes the API.
@@ -33,8 +35,10 @@ VersionNumber = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
 Limit = Annotated[int, Meta(ge=1, le=LIMIT_MAX)]
 Number = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
 Key = Annotated[str, Meta(pattern="^[ -~]{1,200}$")]
+Search = Annotated[str, Meta(max_length=SEARCH_MAX)]
 Label = Annotated[str, Meta(pattern="^[^=]+=")]
 Tags = Annotated[str, Meta(pattern=r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$')]
+WaitingFor = Literal["approval", "signal", "any"]
 STATUSES: Final[tuple[str, ...]] = get_args(RunStatus)
 
 Query = Mapping[str, str]
@@ -81,6 +85,14 @@ def status(query: Query) -> str | None:
     return choice(query, "status", STATUSES)
 
 
+def waiting_for(query: Query) -> WaitingFor | None:
+    match choice(query, "waitingFor", get_args(WaitingFor)):
+        case ("approval" | "signal" | "any") as known:
+            return known
+        case _:
+            return None
+
+
 def choice(query: Query, name: str, known: Sequence[str]) -> str | None:
     given = query.get(name)
     if given is None or given in known:
@@ -96,6 +108,14 @@ def label(query: Query) -> tuple[str, str] | None:
     if not name or not equals:
         raise _wrong("label", f"expected name=value, found {quote(given)}")
     return name, value
+
+
+def search(query: Query) -> str | None:
+    """What is searched for; nothing: everything."""
+    given = query.get("search")
+    if given is not None and len(given) > SEARCH_MAX:
+        raise _wrong("search", f"at most {SEARCH_MAX} characters, found {len(given)}")
+    return given or None
 
 
 def moment(query: Query, name: str) -> float | None:

@@ -11,9 +11,11 @@ from windlass.core import explain
 from windlass.core.assign.index import Verdict
 from windlass.core.cluster import NodeId
 from windlass.core.errors import NotFound
-from windlass.core.names import Key
+from windlass.core.names import Key, StepId
 from windlass.core.roles import EVERYWHERE
-from windlass.core.run_state import SHOWN, Run, StepState, restore
+from windlass.core.run_model import Run
+from windlass.core.run_state import restore
+from windlass.core.step_state import SHOWN, StepState
 from windlass.engine.node import Node
 from windlass.gateway import answers, callers, runs
 from windlass.gateway.fleet_shapes import Candidate, Placement, RankedWorker
@@ -31,13 +33,13 @@ class Placements:
         if seen.image is None:
             raise NotFound(f"run {key.id} has ended, and what happened in it was deleted")
         run = restore(definition, seen.image)
-        number = next((n for n, step in enumerate(definition.steps) if step.id == name), None)
+        number = run.place(StepId(name))
         if number is None:
             raise NotFound(f"run {key.id} has no step {name}")
         return answers.json(await self._placement(request, key, run, number))
 
     async def _placement(self, request: web.Request, key: Key, run: Run, number: int) -> Placement:
-        step, state = run.definition.steps[number], run.steps[number]
+        step, state = run.step(number), run.steps[number]
         live = await self.node.fleet.candidates(key, step.id) if state.phase == "queued" else None
         # While it waits, what is written down is about an attempt before.
         placed = state.placed if live is None else None
@@ -72,7 +74,7 @@ class Placements:
 
     async def _waits_for(self, key: Key, run: Run, number: int) -> str | None:
         """In a sentence; None if it does not wait."""
-        step, state = run.definition.steps[number], run.steps[number]
+        step, state = run.step(number), run.steps[number]
         if run.ended is not None or SHOWN[state.phase] not in ("waiting", "queued"):
             return None
         if state.phase == "waiting":
@@ -91,8 +93,5 @@ def _attempt(state: StepState, *, waits: bool) -> int | None:
     return state.attempt - 1 or None
 
 
-def _is_done(run: Run, need: str) -> bool:
-    return any(
-        step.id == need and SHOWN[state.phase] in ("succeeded", "skipped")
-        for step, state in zip(run.definition.steps, run.steps, strict=True)
-    )
+def _is_done(run: Run, need: StepId) -> bool:
+    return SHOWN[run.steps[run.at(need)].phase] in ("succeeded", "skipped")

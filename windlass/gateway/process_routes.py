@@ -8,13 +8,15 @@ from windlass.core.task import Json
 from windlass.gateway import shapes
 from windlass.gateway.probes import Probes
 from windlass.gateway.reference import Reference
-from windlass.gateway.routes import API, Handler, Html, Route, Text
+from windlass.gateway.routes import API, FOUND, Handler, Html, Route, Text
+from windlass.gateway.ui import Ui
 
 
-def table(probes: Probes, reference: Reference, root: Handler) -> list[Route]:
+def table(probes: Probes, reference: Reference, root: Handler, ui: Ui) -> list[Route]:
     return [
         *(replace(route, area="Health") for route in _probes(probes)),
         *(replace(route, area="Reference") for route in _reference(reference, root)),
+        *(replace(route, area="Reference") for route in _pages(ui)),
     ]
 
 
@@ -25,6 +27,8 @@ def _probes(probes: Probes) -> list[Route]:
             path="/health",
             handler=probes.health,
             name="getHealth",
+            live=True,
+            passing=("uptimeSeconds",),
             needs="open",
             summary="how this process is doing",
             answers={200: (shapes.Health, Text), 503: (shapes.Health, Text)},
@@ -69,8 +73,9 @@ def _reference(reference: Reference, root: Handler) -> list[Route]:
             handler=root,
             name="listPaths",
             needs="open",
-            summary="this list",
-            answers={200: Text},
+            forgives=True,
+            summary="this list; the web page for browsers",
+            answers={200: (Text, Html)},
         ),
         Route(
             method="GET",
@@ -78,6 +83,7 @@ def _reference(reference: Reference, root: Handler) -> list[Route]:
             handler=reference.page,
             name="readDocs",
             needs="open",
+            forgives=True,
             summary="this API, as a page to read",
             answers={200: Html},
         ),
@@ -107,5 +113,42 @@ def _reference(reference: Reference, root: Handler) -> list[Route]:
             needs="open",
             summary="workflow documents, for editors (JSON Schema)",
             answers=described,
+        ),
+        Route(
+            method="GET",
+            path=f"{API}/schema",
+            handler=reference.workflow_schema,
+            name="describeDocuments",
+            needs="open",
+            summary="the same",
+            answers=described,
+        ),
+    ]
+
+
+def _pages(ui: Ui) -> list[Route]:
+    return [
+        Route(
+            method="GET",
+            path="/ui",
+            handler=ui.index,
+            name="openUi",
+            needs="open",
+            forgives=True,
+            summary="the web page",
+            answers={200: Html},
+            errors=FOUND,
+        ),
+        Route(
+            method="GET",
+            path="/ui/{page}",
+            handler=ui.page,
+            name="openUiPage",
+            needs="open",
+            forgives=True,
+            summary="the same, at one of its pages; and the files that it is made of",
+            answers={200: Html},
+            errors=FOUND,
+            rest=True,
         ),
     ]

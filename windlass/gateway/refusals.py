@@ -17,3 +17,9 @@ def refusal(path: str, error: Exception, request_id: str, **subject: str) -> web
     if path == legacy_execute.PATH:
         return legacy_execute.refusal(error, request_id)
     return answers.refusal(error, request_id, **subject)
+
+
+def subject(request: web.Request) -> dict[str, str]:
+    """What the request was about, for those who read answers by program."""
+    names = {"workflow": "workflowId", "run": "runId"}
+    return {names[part]: value for part, value in request.match_info.items() if part in names}

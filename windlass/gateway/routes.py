@@ -31,7 +31,7 @@ class Html:
 
 
 class EventStream:
-    """Server-sent events, until the run has ended."""
+    """Server-sent events, for as long as there may be more."""
 
 
 class WebSocket:
@@ -56,6 +56,9 @@ class Route:
     summary: str
     needs: Right  # see core.roles
     spans: bool = False  # about all namespaces at once: a token of one is not enough
+    by_secret: bool = False  # no login: the handler checks a secret, and reads bodies of whatever type
+    # A cookie that is no longer good is as none: else a page could neither load nor log in anew.
+    forgives: bool = False
     area: str = ""  # of the table; for readers
     answers: Mapping[int, object]  # the type of the body, by status; a tuple: one of these
     errors: tuple[int, ...] = ()  # statuses whose body is a Problem, beyond those that every path has
@@ -65,6 +68,14 @@ class Route:
     etag: bool = False  # whether the answer says the version as its ETag
     # A stream has no HEAD: its headers are all it would say.
     head: bool = field(default=True)
+    rest: bool = False  # its last part takes all that follows, slashes included
+    live: bool = False  # may be watched, see gateway.live: it answers soon, in JSON, and changes nothing
+    passing: tuple[str, ...] = ()  # fields of its answer that always change: alone they can wait
+
+    @property
+    def pattern(self) -> str:
+        """The path as it is registered."""
+        return f"{self.path[:-1]}:.*}}" if self.rest else self.path
 
     @property
     def converses(self) -> bool:

@@ -7,11 +7,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from windlass.core.vocabulary import RunStatus
-from windlass.gateway import parameters, shapes
+from windlass.core.vocabulary import RunStatus, StepStatus
+from windlass.gateway import control_shapes, parameters, shapes
 from windlass.gateway.batches import Batches
 from windlass.gateway.explain import Explain
 from windlass.gateway.logs import TAIL_MAX, Logs
+from windlass.gateway.reruns import Reruns
 from windlass.gateway.routes import (
     AFTER,
     API,
@@ -29,6 +30,7 @@ from windlass.gateway.routes import (
     Route,
 )
 from windlass.gateway.runs import Runs
+from windlass.gateway.signals import Signals
 from windlass.gateway.steps import Steps
 from windlass.gateway.stream import Streams
 from windlass.gateway.stuck import Stuck
@@ -42,10 +44,11 @@ class RunHandlers:
     logs: Logs
     explain: Explain
     stuck: Stuck
+    reruns: Reruns
 
 
 def table(to: RunHandlers) -> list[Route]:
-    return [replace(route, area="Runs") for route in (*_runs(to), *_one_run(to))]
+    return [replace(route, area="Runs") for route in (*_runs(to), *_one_run(to), *_steering(to))]
 
 
 def _runs(to: RunHandlers) -> list[Route]:
@@ -55,13 +58,17 @@ def _runs(to: RunHandlers) -> list[Route]:
             path=f"{API}/runs",
             handler=to.runs.index,
             name="listRuns",
+            live=True,
             needs="see",
-            summary="runs; ?workflow= &status= &label=name=value &startedAfter= &startedBefore= &after=",
+            summary="runs; ?search= &workflow= &status= &label=name=value &waitingFor= &startedAfter= "
+            "&startedBefore= &after=",
             answers={200: shapes.Page[shapes.RunItem]},
             parameters=(
+                Parameter("search", parameters.Search, parameters.SEARCHED),
                 Parameter("workflow", str, "of this one"),
                 Parameter("status", RunStatus, "in this one"),
                 Parameter("label", parameters.Label, "with this one, as name=value"),
+                Parameter("waitingFor", parameters.WaitingFor, "that wait for this from outside"),
                 Parameter("startedAfter", str, SINCE),
                 Parameter("startedBefore", str, SINCE),
                 LIMIT,
@@ -84,6 +91,7 @@ def _runs(to: RunHandlers) -> list[Route]:
             path=f"{API}/stuck",
             handler=to.stuck.index,
             name="listStuck",
+            live=True,
             needs="see",
             summary="what was set aside and waits to be freed",
             answers={200: shapes.Page[shapes.StuckItem]},
@@ -99,6 +107,7 @@ def _one_run(to: RunHandlers) -> list[Route]:
             path=RUN,
             handler=runs.read,
             name="getRun",
+            live=True,
             needs="see",
             summary="one run with its steps",
             answers={200: shapes.Run},
@@ -110,10 +119,10 @@ def _one_run(to: RunHandlers) -> list[Route]:
             handler=runs.events,
             name="listEvents",
             needs="see",
-            summary="what happened to it; ?after=seq &limit=",
+            summary="what happened to it; ?step= &after=seq &limit=",
             answers={200: shapes.Events},
             errors=FOUND,
-            parameters=(SEQ, LIMIT),
+            parameters=(Parameter("step", str, "only what names this one"), SEQ, LIMIT),
         ),
         Route(
             method="GET",
@@ -150,11 +159,47 @@ def _one_run(to: RunHandlers) -> list[Route]:
             path=f"{RUN}/explain",
             handler=to.explain.explain,
             name="explainRun",
+            live=True,
+            passing=("sentence", "detail", "leftS"),  # they count down
             needs="see",
             summary="why it is not moving",
             answers={200: shapes.Explanation},
             errors=FOUND,
         ),
+        Route(
+            method="GET",
+            path=f"{RUN}/steps",
+            handler=Steps(runs.node).index,
+            name="listSteps",
+            live=True,
+            needs="see",
+            summary="its steps, page by page; ?of=step &status= &after=",
+            answers={200: shapes.Page[shapes.Step]},
+            errors=FOUND,
+            parameters=(
+                Parameter("of", str, "made for the items or turns of this one, or to undo it"),
+                Parameter("status", StepStatus, "in this one"),
+                Parameter("after", parameters.Number, "what `next` of the page before said"),
+                LIMIT,
+            ),
+        ),
+        Route(
+            method="GET",
+            path=f"{RUN}/steps/{{step}}",
+            handler=Steps(runs.node).read,
+            name="getStep",
+            live=True,
+            needs="see",
+            summary="one of its steps, also of those that are left out of the run",
+            answers={200: shapes.Step},
+            errors=FOUND,
+        ),
+    ]
+
+
+def _steering(to: RunHandlers) -> list[Route]:
+    runs, steps = to.runs, Steps(to.runs.node)
+    return [
         Route(
             method="POST",
             path=f"{RUN}/cancel",
@@ -169,8 +214,50 @@ def _one_run(to: RunHandlers) -> list[Route]:
         ),
         Route(
             method="POST",
+            path=f"{RUN}/signal",
+            handler=Signals(runs.node).send,
+            name="signalRun",
+            needs="operate",
+            summary="send it what a step waits for, or will wait for",
+            body=control_shapes.Signal,
+            answers={200: shapes.Ordered},
+            errors=(*SENT, *OWNED),
+            parameters=(KEY,),
+        ),
+        Route(
+            method="POST",
+            path=f"{RUN}/rerun",
+            handler=to.reruns.rerun,
+            name="rerunRun",
+            needs="operate",  # it may say what came of a step: of an approval, for one
+            summary="run it once more, from any step, as a new run that shares what came before",
+            body=control_shapes.Rerun,
+            answers={200: control_shapes.Reran},
+            errors=(*SENT, *OWNED),
+            parameters=(KEY,),
+        ),
+        *(
+            Route(
+                method="POST",
+                path=f"{RUN}/steps/{{step}}/{word}",
+                handler=handler,
+                name=f"{word}Step",
+                needs="operate",
+                summary=f"{says} a step that waits for approval",
+                body=control_shapes.Decision,
+                answers={200: shapes.Step},
+                errors=(*SENT, *OWNED),
+                parameters=(KEY,),
+            )
+            for word, handler, says in (
+                ("approve", steps.approve, "say yes to"),
+                ("reject", steps.reject, "say no to"),
+            )
+        ),
+        Route(
+            method="POST",
             path=f"{RUN}/steps/{{step}}/release",
-            handler=Steps(runs.node).release,
+            handler=steps.release,
             name="releaseStep",
             needs="operate",
             summary="try a parked step again",

@@ -8,13 +8,13 @@ from typing import Final
 
 from aiohttp import web
 
-from windlass.core.commands import CancelRun, PauseRun, ResumeRun
+from windlass.core.commands import CancelRun, DecideStep, PauseRun, ResumeRun, SignalRun
 from windlass.core.definition import Definition
-from windlass.core.errors import NotFound, Unavailable, Unknown
+from windlass.core.errors import NotFound, Refused, Unavailable, Unknown
 from windlass.core.names import Key, WorkflowId, run_key
 from windlass.engine.definitions import OWN, own
 from windlass.engine.node import Node
-from windlass.engine.router import Seen
+from windlass.engine.seen import Seen
 from windlass.gateway import answers, bodies, callers, guard, parameters, views
 from windlass.gateway.views import View
 from windlass.gateway.workflows import command_id
@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 EVENTS_AT_ONCE: Final = 25
 EVENTS_BYTES_MAX: Final = 8 * 1024 * 1024  # a page that has so much is full
+LOOKED_AT_ONCE: Final = 200  # of small ones
+SMALL_BYTES: Final = 4096
+LOOKED_MAX: Final = 10_000  # events that are looked through for those of one step; `next` goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Runs:
                 workflow=query.get("workflow"),
                 status=parameters.status(query),
                 label=parameters.label(query),
+                search=parameters.search(query),
+                waiting_for=parameters.waiting_for(query),
                 started_after=parameters.moment(query, "startedAfter"),
                 started_before=parameters.moment(query, "startedBefore"),
                 limit=limit + 1,
@@ -57,11 +62,15 @@ class Runs:
     async def events(self, request: web.Request) -> web.Response:
         run, limit = key_of(request), parameters.limit(request.query)
         after = parameters.whole(request.query, "after", usual=0, low=0, high=parameters.NUMBER_MAX)
-        row = await find(self.node, run)
-        facts, more = ([], False) if row.purged else await self._facts(run, after, limit)
+        row, step = await find(self.node, run), request.query.get("step")
+        if row.purged:
+            return answers.json({**views.page([], None), "purged": True})
+        if step is not None:
+            return answers.json({**await self._of_step(run, step, after, limit), "purged": False})
+        facts, more = await self._facts(run, after, limit)
         following = facts[-1].seq if more else None
         view = views.page([views.event(fact) for fact in facts], following)
-        return answers.json({**view, "purged": row.purged})
+        return answers.json({**view, "purged": False})
 
     async def cancel(self, request: web.Request) -> web.Response:
         body, reason = await request.read(), ""
@@ -98,6 +107,22 @@ class Runs:
                 return facts, True
             after = facts[-1].seq
 
+    async def _of_step(self, run: Key, step: str, after: int, limit: int) -> View:
+        """The events that name the step. A page may be empty though there are more of them."""
+        shown, size, looked = list[View](), 0, 0
+        while True:
+            wanted = LOOKED_AT_ONCE if size < looked * SMALL_BYTES else EVENTS_AT_ONCE
+            found = await self.node.router.events(run, after=after, limit=wanted + 1)
+            for fact in found[:wanted]:
+                after, looked, size = fact.seq, looked + 1, size + len(fact.body)
+                event = views.event(fact)
+                if event.get("step") == step:
+                    shown.append(event)
+                if len(shown) >= limit or looked >= LOOKED_MAX or size >= EVENTS_BYTES_MAX:
+                    return views.page(shown, None if fact is found[-1] else after)
+            if len(found) <= wanted:
+                return views.page(shown, None)
+
 
 async def read(node: Node, run: Key, *, ended: bool = False) -> View:
     """A run as it is now; for one that cannot be read any more, what its row says."""
@@ -131,6 +156,22 @@ async def see(node: Node, run: Key, *, ended: bool = False) -> tuple[Seen, Defin
 def _nothing(row: RunRow) -> Definition:
     """What a run that brought its document was one of, once only its row is left."""
     return Definition(id=WorkflowId(row.workflow), steps=())
+
+
+async def give(node: Node, run: Key, command: SignalRun | DecideStep) -> str:
+    """Have a run heed a command of somebody's; the status that it has then.
+
+    The first time may have ended the run, which is deaf then: whoever asks again hears that it was heeded.
+    """
+    try:
+        return (await node.router.send(run, command)).status
+    except NotFound:
+        raise
+    except Refused:
+        seen, _ = await see(node, run)
+        if seen.image is None or command.id not in seen.image.seen:
+            raise
+        return seen.row.status
 
 
 async def find(node: Node, run: Key) -> RunRow:

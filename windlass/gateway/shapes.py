@@ -11,9 +11,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from windlass.core.errors import Fault
-from windlass.core.explain import ReasonKind
+from windlass.core.reasons import ReasonKind, WorkerBar
 from windlass.core.task import Json
 from windlass.core.vocabulary import RunStatus, StepStatus
+from windlass.gateway.control_shapes import Awaits, Items, Parent, Undoing
 from windlass.gateway.parameters import Id, Priority, VersionNumber
 
 T = TypeVar("T")
@@ -75,6 +76,25 @@ class Workflow(Document, kw_only=True):
     metadata: Metadata
 
 
+Form = Literal["steps", "graph"]
+
+
+class Graph(msgspec.Struct, kw_only=True):
+    """A workflow that was written as a graph: just as it was. Its version is in the `ETag`."""
+
+    id: str | int
+    nodes: list[Json] | None
+    edges: list[Json] | UnsetType | None = UNSET
+
+
+class ListedWorkflow(msgspec.Struct, kw_only=True):
+    """A workflow with `steps`, or a graph with `nodes`; as one of them alone is told."""
+
+    id: str | int
+    steps: dict[str, Json] | list[Json] | UnsetType = UNSET
+    nodes: list[Json] | UnsetType | None = UNSET
+
+
 class Created(Shape, kw_only=True):
     message: str
     workflow_id: str
@@ -92,6 +112,14 @@ class Updated(Shape, kw_only=True):
 class Deleted(Shape, kw_only=True):
     message: str
     workflow_id: str
+
+
+class WorkflowText(Shape, kw_only=True):
+    """A version as somebody wrote it, with its comments."""
+
+    workflow_id: str
+    version: int
+    text: str | None  # YAML; null: it came as JSON, or is larger than a megabyte
 
 
 class Version(Shape, kw_only=True):
@@ -116,7 +144,7 @@ class ConfigField(Shape, omit_defaults=True, kw_only=True):
 
 
 class NodeType(Shape, kw_only=True):
-    """In the shape of v0.4. `supported` is false: documents of nodes and edges are not run yet."""
+    """What a node of a graph may be, in the shape of v0.4."""
 
     type: str
     display_name: str
@@ -124,7 +152,6 @@ class NodeType(Shape, kw_only=True):
     category: str
     description: str
     config: dict[str, ConfigField]
-    supported: bool = False
 
 
 class StepKind(Shape, kw_only=True):
@@ -213,8 +240,23 @@ class RunItem(Shape, kw_only=True):
     duration_seconds: float | None
     priority: int
     labels: dict[str, str]
+    waiting_for: Literal["approval", "signal"] | None  # from outside; with both, the approval
     error: Failed | None
     purged: bool
+
+
+class WorkflowItem(Shape, kw_only=True):
+    """What a list shows of a workflow."""
+
+    id: str
+    name: str
+    description: str
+    version: int
+    steps: int
+    updated_at: str
+    last_run: RunItem | None
+    next_time: str | None  # when a schedule begins it
+    schedule_paused: bool  # it has schedules, all of them paused
 
 
 class StepError(Shape, kw_only=True):
@@ -250,10 +292,19 @@ class Step(Shape, kw_only=True):
     started_at: str | None
     ended_at: str | None
     worker: str | None
+    input: dict[str, Json] | None  # its `with` as it came out of the expressions; null: as it is written
     output: Json
     error: StepError | None
     retry_at: str | None
     waits_until: str | None
+    awaits: Awaits | None
+    limited_by: list[str]  # keys of limits across runs that it waits for
+    skipped: str | None  # why
+    child_run: str | None  # the run that it has begun
+    items: Items | None  # of a map or a loop
+    of: str | None  # made while the run goes on: for an item or turn of this step, or to undo it
+    item: int | None  # which; null: it undoes that step
+    kept: str | None  # not run: its result is of an earlier run (`run`), or somebody gave it (`person`)
     parked: Parked | None
     placed: Placed | None  # null: not written down
     progress: Json  # the last details that an attempt told which did not succeed
@@ -262,11 +313,15 @@ class Step(Shape, kw_only=True):
 class Run(RunItem, kw_only=True):
     paused_at: str | None
     started_by: str | None  # the number of a token, the subject of a JWT; null: anyone
+    rerun_of: str | None
+    parent: Parent | None
+    undoing: Undoing | None
     input: Json
     context: dict[str, Json] | None
-    output: dict[str, Json] | None
+    output: Json  # as the workflow says; else an object with the output of every step that nobody needs
     counts: dict[StepStatus, int]
     steps: list[Step]
+    steps_left_out: int  # of those made while it goes on, if they are many; `steps` has them page by page
     seq: int | None
 
 
@@ -353,6 +408,19 @@ class Reason(Shape, kw_only=True):
     attempts: int | None
     ahead: int | None
     evidence: list[str]
+    name: str | None
+    why: str | None
+    then: str | None
+    who: list[str]
+    workers: dict[WorkerBar, int]
+    held: int | None
+    waiting: int | None
+    most: int | None
+    per_s: float | None
+    done: int | None
+    total: int | None
+    failed: int | None
+    left_s: float | None
 
 
 class Explanation(Shape, kw_only=True):

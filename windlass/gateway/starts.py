@@ -11,6 +11,7 @@ from windlass.core.errors import NotFound
 from windlass.core.names import Key, RunId, WorkflowId, run_id
 from windlass.engine.node import Node
 from windlass.gateway import bodies, parameters, workflows
+from windlass.gateway.answers import Problem
 from windlass.gateway.bodies import Asked
 from windlass.gateway.callers import Caller
 from windlass.journal import Document
@@ -30,7 +31,9 @@ async def document_of(node: Node, workflow: Key, version: int | None) -> Documen
         raise NotFound(f"there is no workflow {workflow.id}")
     document = await workflows.find(node, workflow, version)
     # The shard needs it in a moment: it need not be read twice.
-    node.definitions.add(workflow.namespace, document)
+    definition = node.definitions.add(workflow.namespace, document)
+    if definition.incomplete:
+        raise Problem(409, "Invalid workflow state", definition.incomplete, extra={"workflowId": workflow.id})
     return document
 
 

@@ -129,10 +129,10 @@ class TaskStarts:
             words = "a node of the cluster is too old to know of code tasks; try again when all are updated"
             raise TaskProblem(TOO_OLD, words, retry_after_s=CLIENTS_AFTER_S)
         able = self.node.fleet.dispatcher.choosing.can_run
-        limited = document.read(asked.document())
+        limited = document.read_literally(asked.document())
         if not able(_needs(limited), namespace):
             # Clients of the oldest dialects know of no limits: they do where nothing was said of any.
-            plain = document.read(asked.document(limited=False)) if asked.modest else None
+            plain = document.read_literally(asked.document(limited=False)) if asked.modest else None
             if plain is None or not able(_needs(plain), namespace):
                 raise _nobody(limited, asked)
         waiting = self._waiting()

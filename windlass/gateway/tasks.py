@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final, get_args
 
+import msgspec
 from aiohttp import web
 
 from windlass.core import task_view
@@ -105,6 +106,7 @@ class Tasks:
         asked = RunQuery(
             namespace=callers.namespace(request),
             workflow=WORKFLOW,
+            search=parameters.search(query),
             status=None if status is None else OF_RUN[status],
             # The store looks for one label; the other is looked for among what it found.
             label=label or (None if language is None else (LABEL, language)),
@@ -138,7 +140,7 @@ class Tasks:
             for row, item in zip(rows, await task_views.items(self.node, rows), strict=True):
                 looked_at += 1
                 after = (row.started_at, row.key.id)
-                if _fits(row, item, status, language):
+                if _fits(row, item, asked, status, language):
                     shown.append(item)
                 if len(shown) == asked.limit or looked_at >= LOOKED_AT_MAX:
                     more = await self.node.store.runs(_after(asked, after, limit=1))
@@ -169,21 +171,15 @@ def _key(request: web.Request) -> Key:
 
 
 def _after(asked: RunQuery, after: tuple[float, str] | None, limit: int | None = None) -> RunQuery:
-    return RunQuery(
-        namespace=asked.namespace,
-        workflow=asked.workflow,
-        status=asked.status,
-        label=asked.label,
-        started_after=asked.started_after,
-        started_before=asked.started_before,
-        limit=limit or asked.limit,
-        after=after,
-    )
+    return msgspec.structs.replace(asked, limit=limit or asked.limit, after=after)
 
 
-def _fits(row: RunRow, item: View, status: str | None, language: str | None) -> bool:
-    return (status is None or item["status"] == status) and (
-        language is None or row.labels.get(LABEL) == language
+def _fits(row: RunRow, item: View, asked: RunQuery, status: str | None, language: str | None) -> bool:
+    """What the store does not know; and a search for tasks is not for the workflow that all of them have."""
+    return (
+        (status is None or item["status"] == status)
+        and (language is None or row.labels.get(LABEL) == language)
+        and (asked.search is None or row.key.id.startswith(asked.search))
     )
 
 

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
+from windlass.core import graph, moments
 from windlass.core import run as run_core
-from windlass.core.definition import Definition, Step
-from windlass.core.events import AnyEvent
-from windlass.core.run_state import SHOWN, Run, RunImage, StepState, restore
+from windlass.core.definition import Definition
+from windlass.core.events import AnyEvent, RunStarted
+from windlass.core.faults import Faults
+from windlass.core.names import Key
+from windlass.core.run_model import Run, RunImage
+from windlass.core.run_state import restore
+from windlass.core.step_state import SHOWN
 from windlass.core.task import Failure, Json
 from windlass.core.vocabulary import ENDED, STATE
+from windlass.core.waiting import waiting_for
+from windlass.gateway import step_views
 from windlass.journal import Document, Fact, LogLine, RunRow
 from windlass.wire import codec
 
 View = dict[str, Json]
 
+iso = moments.iso
 # What lists know of an error is its text; this stands for its type.
 ERROR_TYPES: Final = {"failed": "Failed", "cancelled": "Cancelled", "stuck": "Stuck"}
-EVENT_TIMES: Final = {"due", "started_at"}
-IMMEDIATE: Final = "Immediate task - execute manually"
-
-
-def iso(at: float) -> str:
-    """2026-01-01T08:00:00.000Z"""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+EVENT_TIMES: Final = {"due", "started_at", "ended_at"}
 
 
 def run(run_id: str, row: RunRow, seq: int, image: RunImage, definition: Definition) -> View:
@@ -38,23 +39,28 @@ def run(run_id: str, row: RunRow, seq: int, image: RunImage, definition: Definit
     # A stuck run was set aside: its events still say that it runs.
     status = "stuck" if row.status == "stuck" else folded.status
     ended_at = None if folded.ended is None else folded.ended.at
-    steps = [step_of(step, state) for step, state in zip(definition.steps, folded.steps, strict=True)]
+    shown = step_views.shown(folded)
     return {
         "id": run_id,
         "workflow": folded.started.workflow,
         "version": folded.started.version,
         "status": status,
         **_span(folded.started.at, ended_at),
-        "pausedAt": _maybe(folded.paused_at),
+        "pausedAt": moments.maybe_iso(folded.paused_at),
         "priority": folded.started.priority,
         "startedBy": folded.started.by or None,
+        "rerunOf": folded.started.rerun_of or None,
+        "parent": _parent(folded),
+        "undoing": _undoing(folded),
         "labels": folded.started.labels,
+        "waitingFor": (waiting_for(folded) or None) if status != "stuck" else None,
         "input": folded.started.input,
         "context": folded.context,
         "output": None if folded.ended is None else run_core.outputs(folded),
         "error": _row_error(row) if status == "stuck" else _error(folded),
-        "counts": dict(Counter(step["status"] for step in steps)),
-        "steps": steps,
+        "counts": _counts(folded),
+        "steps": [step_views.step(folded, i) for i in shown],
+        "stepsLeftOut": len(folded.steps) - len(shown),
         "seq": seq,
         "purged": False,
     }
@@ -66,11 +72,15 @@ def run_stub(row: RunRow) -> View:
         **run_row(row),
         "pausedAt": None,
         "startedBy": None,
+        "rerunOf": None,
+        "parent": None,
+        "undoing": None,
         "input": None,
         "context": None,
         "output": None,
         "counts": {},
         "steps": [],
+        "stepsLeftOut": 0,
         "seq": None,
     }
 
@@ -85,6 +95,7 @@ def run_row(row: RunRow) -> View:
         **_span(row.started_at, row.ended_at),
         "priority": row.priority,
         "labels": row.labels,
+        "waitingFor": row.waiting_for or None,
         "error": _row_error(row),
         "purged": row.purged,
     }
@@ -98,23 +109,42 @@ def happened(seq: int, event: AnyEvent) -> View:
     """One event, with its times as text and without what only the engine needs."""
     fields = msgspec.to_builtins(event)
     del fields["at"], fields["type"]
+    fields.pop("asker", None)
+    if isinstance(event, RunStarted) and event.kept:
+        # What came of these steps is told with the steps, once.
+        fields["kept"] = {step: {"status": kept.status, "by": kept.by} for step, kept in event.kept.items()}
     view: View = {"seq": seq, "at": iso(event.at), "type": codec.name(event)}
     for name, value in fields.items():
-        shown = iso(value) if name in EVENT_TIMES else value
-        view[_camel(name)] = _failure(value) if name == "failure" and value is not None else shown
+        shown = (iso(value) if value else None) if name in EVENT_TIMES else value
+        view[_camel(name)] = step_views.failure(value) if name == "failure" and value is not None else shown
     return view
 
 
-def workflow(found: Document) -> View:
-    """A workflow's document as it was written, and what we know about it."""
+def workflow(found: Document, form: str | None = None) -> View:
+    """A workflow's document as it was written, or in the form that is asked for; and what we know about it.
+
+    A graph has fields of its own by those names: it is told as it was written, and nothing else.
+    """
     document = msgspec.json.decode(found.body, type=dict[str, Json])
+    if graph.is_graph(document) and form != "steps":
+        return document
+    if form == "graph":
+        drawn = graph.from_steps(document)
+        return {**drawn, "metadata": {**_metadata(found), **drawn["metadata"]}}
+    if form == "steps":
+        meant = graph.meant(document, Faults())
+        document = {**meant.document, **({"steps": {}} if meant.incomplete else {})}
     return {
         **document,
         "name": document.get("name", ""),
         "description": document.get("description", ""),
         "version": found.version,
-        "metadata": {"createdAt": iso(found.created_at), "updatedAt": iso(found.at)},
+        "metadata": _metadata(found),
     }
+
+
+def _metadata(found: Document) -> View:
+    return {"createdAt": iso(found.created_at), "updatedAt": iso(found.at)}
 
 
 def log_line(fact: Fact) -> str:
@@ -178,67 +208,35 @@ def outcome(view: View) -> View:
     }
 
 
-def step_of(step: Step, state: StepState) -> View:
-    return {
-        "id": step.id,
-        "kind": step.kind,
-        "needs": list[str](step.needs),
-        "status": SHOWN[state.phase],
-        "attempts": _attempts(step, state),
-        "startedAt": _maybe(state.started_at),
-        "endedAt": _maybe(state.ended_at),
-        "worker": state.worker or None,
-        "output": state.value,
-        "error": None if state.failure is None else _failure(msgspec.to_builtins(state.failure)),
-        "retryAt": iso(state.due) if state.phase == "backoff" else None,
-        "waitsUntil": iso(state.due) if state.phase == "timing" else None,
-        "parked": _parked(state),
-        "placed": _placed(state),
-        "progress": state.progress,
-    }
+def _counts(run: Run) -> dict[str, int]:
+    """Steps by their status, those that are not shown included."""
+    counts: Counter[str] = Counter()
+    for phase, count in run.counts.items():
+        counts[SHOWN[phase]] += count
+    return {status: count for status, count in counts.items() if count}
 
 
-def _parked(state: StepState) -> View | None:
-    if state.phase != "parked":
+def _parent(run: Run) -> View | None:
+    assert run.started is not None
+    asker = run.started.asker
+    if asker is None:
         return None
-    losses = state.losses
-    return {
-        "reason": losses.parked,
-        "since": iso(state.since),
-        "losses": losses.count,
-        "deaths": losses.deaths,
-        "evidence": list[str](losses.evidence),
-    }
+    key = Key.parse(asker.key)
+    return {"kind": key.kind, "id": key.id}
 
 
-def _placed(state: StepState) -> View | None:
-    """How its worker was chosen; who else there was is told on its own, since it is much."""
-    placed = state.placed
-    if placed is None:
+def _undoing(run: Run) -> View | None:
+    if run.undoing is None or run.ended is not None:
         return None
-    return {"strategy": placed.strategy, "key": list(placed.key), "count": placed.count}
-
-
-def _attempts(step: Step, state: StepState) -> int:
-    """How many attempts were made, one in progress included. The state counts the one to come."""
-    match state.phase:
-        case "queued" | "running" | "timing" | "succeeded":
-            return state.attempt
-        case "cancelled" if step.kind == "wait" and state.started_at:
-            return state.attempt
-        case "cancelled" if (
-            state.started_at >= state.due and state.started_at and state.offered == state.attempt
-        ):
-            return state.attempt  # it was cut off; after a backoff `due` would be later than the start
-        case _:
-            return state.attempt - 1
+    told = run.undoing
+    return {"status": told.status, "reason": told.reason, "since": iso(told.since)}
 
 
 def _error(run: Run) -> View | None:
     if run.ended is None:
         return None
     if run.ended.failure is not None:
-        failed = None if run.failed_step is None else run.definition.steps[run.failed_step].id
+        failed = None if run.failed_step is None else run.step(run.failed_step).id
         # A deadline ends the run, not a step, even if one had failed just before.
         step = {} if failed is None or run.ended.failure.type == "Deadline" else {"step": failed}
         return {**_brief(run.ended.failure), **step}
@@ -256,10 +254,6 @@ def _brief(failure: Failure) -> View:
     return {"type": failure.type, "message": failure.message}
 
 
-def _failure(failure: View) -> View:
-    return {name: value for name, value in failure.items() if name in ("type", "message", "detail")}
-
-
 def _execution(row: RunRow) -> View:
     return {
         "executionId": row.key.id,
@@ -272,13 +266,9 @@ def _execution(row: RunRow) -> View:
 def _span(started_at: float, ended_at: float | None) -> View:
     return {
         "startedAt": iso(started_at),
-        "endedAt": _maybe(ended_at),
+        "endedAt": moments.maybe_iso(ended_at),
         "durationSeconds": None if ended_at is None else round(ended_at - started_at, 3),
     }
-
-
-def _maybe(at: float | None) -> str | None:
-    return iso(at) if at else None
 
 
 def _ms(at: float) -> int:

@@ -13,8 +13,9 @@ from aiohttp import web
 
 from windlass.core import signing
 from windlass.core.errors import Fault, Invalid, NotFound, Refused
+from windlass.core.moments import iso
 from windlass.core.names import run_key
-from windlass.core.notices import WHATS, Answer, Body, iso
+from windlass.core.notices import WHATS, Answer, Body
 from windlass.engine.node import Node
 from windlass.engine.reading import in_time
 from windlass.gateway import answers, callers, guard, parameters

@@ -14,6 +14,8 @@ from windlass.gateway.routes import AFTER, API, FOUND, KEY, LIMIT, ONE, OWNED, S
 from windlass.gateway.stuck import Stuck
 from windlass.gateway.workflows import Workflows
 
+FORM = Parameter("form", shapes.Form, "in this form, whatever form it was written in")
+
 
 def table(workflows: Workflows, executions: Executions, logs: Logs, stuck: Stuck) -> list[Route]:
     return [
@@ -41,9 +43,16 @@ def _workflows(workflows: Workflows, stuck: Stuck) -> list[Route]:
             path=f"{API}/workflows",
             handler=workflows.index,
             name="listWorkflows",
+            live=True,
             needs="see",
-            summary="all workflows",
-            answers={200: list[shapes.Workflow]},
+            summary="all workflows; ?form=graph; or page by page: ?limit= &after= &search=",
+            answers={200: (list[shapes.ListedWorkflow], shapes.Page[shapes.WorkflowItem])},
+            parameters=(
+                FORM,
+                Parameter("limit", parameters.Limit, "a page of so many, of what a list shows of each"),
+                AFTER,
+                Parameter("search", parameters.Search, "with these words in their id, name or description"),
+            ),
         ),
         Route(
             method="POST",
@@ -70,9 +79,25 @@ def _workflows(workflows: Workflows, stuck: Stuck) -> list[Route]:
             path=ONE,
             handler=workflows.read,
             name="getWorkflow",
+            live=True,
             needs="see",
-            summary="one workflow; ?version=2",
-            answers={200: shapes.Workflow},
+            summary="one workflow; ?version=2 &form=graph",
+            answers={200: (shapes.Workflow, shapes.Graph)},
+            etag=True,
+            errors=FOUND,
+            parameters=(
+                Parameter("version", parameters.VersionNumber, "another than the newest"),
+                FORM,
+            ),
+        ),
+        Route(
+            method="GET",
+            path=f"{ONE}/text",
+            handler=workflows.text,
+            name="getWorkflowText",
+            needs="see",
+            summary="the YAML of a workflow as it was written, with its comments; ?version=2",
+            answers={200: shapes.WorkflowText},
             etag=True,
             errors=FOUND,
             parameters=(Parameter("version", parameters.VersionNumber, "another than the newest"),),
@@ -111,6 +136,7 @@ def _workflows(workflows: Workflows, stuck: Stuck) -> list[Route]:
             path=f"{ONE}/versions",
             handler=workflows.versions,
             name="listVersions",
+            live=True,
             needs="see",
             summary="its versions, newest first; ?limit= &after=",
             answers={200: shapes.Page[shapes.Version]},
@@ -125,6 +151,7 @@ def _workflows(workflows: Workflows, stuck: Stuck) -> list[Route]:
             path=f"{ONE}/status",
             handler=workflows.status,
             name="getWorkflowStatus",
+            live=True,
             needs="see",
             summary="how a workflow's runs are doing",
             answers={200: shapes.WorkflowStatus},

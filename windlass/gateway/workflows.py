@@ -5,27 +5,38 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 from aiohttp import web
 
 from windlass.core.commands import DefineWorkflow, DeleteWorkflow
-from windlass.core.errors import NotFound, Refused, Stuck
+from windlass.core.errors import Fault, Invalid, NotFound, Refused, Stuck
 from windlass.core.names import Key, workflow_key
 from windlass.core.orders import Reply
 from windlass.core.vocabulary import ENDED, STATE
 from windlass.engine.node import Node
-from windlass.gateway import answers, callers, documents, node_types, parameters, versions, views
+from windlass.gateway import (
+    answers,
+    callers,
+    control_level,
+    documents,
+    node_types,
+    parameters,
+    versions,
+    views,
+    workflow_list,
+)
 from windlass.gateway.answers import Problem
 from windlass.gateway.documents import Given
 from windlass.gateway.loglines import last_texts
-from windlass.gateway.shapes import ExecutionItem, Valid
+from windlass.gateway.shapes import ExecutionItem, Form, Valid, WorkflowText
 from windlass.journal import Document, RunQuery, RunRow
 
 COUNT_MAX: Final = 100_000
 RECENT: Final = 20
 EXECUTIONS: Final = 100
 LOG_LINES: Final = 100
+FORMS: Final[tuple[str, ...]] = get_args(Form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class Workflows:
                 "message": "Workflow created successfully",
                 "workflowId": workflow,
                 "version": reply.version,
-                "scheduleStatus": views.IMMEDIATE,
+                "scheduleStatus": given.schedule_status,
             },
             201,
         )
@@ -74,18 +85,32 @@ class Workflows:
         return answer
 
     async def index(self, request: web.Request) -> web.Response:
+        """All documents, as ever; or a page of what a list shows of them."""
+        if workflow_list.ASKED_BY & request.query.keys():
+            return answers.json(await workflow_list.page(self.node, request))
         found = await self.node.store.documents(callers.namespace(request))
-        return answers.json([views.workflow(document) for document in found])
+        form = parameters.choice(request.query, "form", FORMS)
+        return answers.json([views.workflow(document, form) for document in found])
 
     async def read(self, request: web.Request) -> web.Response:
         found = await find(self.node, key_of(request), parameters.version(request.query))
-        answer = answers.json(views.workflow(found))
+        answer = answers.json(views.workflow(found, parameters.choice(request.query, "form", FORMS)))
+        answer.headers["ETag"] = f'"{found.version}"'
+        return answer
+
+    async def text(self, request: web.Request) -> web.Response:
+        found = await find(self.node, key_of(request), parameters.version(request.query))
+        answer = answers.json(
+            WorkflowText(workflow_id=found.key.id, version=found.version, text=found.text or None)
+        )
         answer.headers["ETag"] = f'"{found.version}"'
         return answer
 
     async def validate(self, request: web.Request) -> web.Response:
         """Whether the document could be saved. Nothing is kept."""
         given = await documents.given(request)
+        if given.incomplete:
+            raise Invalid("the workflow is not finished", [Fault("/nodes", given.incomplete)])
         return answers.json(Valid(workflow_id=given.id, steps=given.steps))
 
     async def versions(self, request: web.Request) -> web.Response:
@@ -173,6 +198,7 @@ class Workflows:
         expected: int | None = None,
     ) -> Reply:
         key = parameters.idempotency_key(request.headers)
+        control_level.check(self.node, given.level)
         command = DefineWorkflow(
             id=command_id(f"define {given.digest}", key),
             document=given.document,
@@ -180,6 +206,8 @@ class Workflows:
             create=create,
             update=update,
             expected_version=expected,
+            timetable=given.timetable,
+            text=given.text,
             at=self.node.clock.now(),
         )
         return await self.node.router.send(workflow_key(given.id, callers.namespace(request)), command)

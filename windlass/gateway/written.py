@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from windlass.core import document, secret_refs
+from windlass.core import document, graph, secret_refs
 from windlass.core.definition import Definition
-from windlass.core.errors import Fault, Invalid
+from windlass.core.errors import Invalid
 from windlass.core.faults import FAULTS_MAX, Faults
 from windlass.core.task import Json
 from windlass.gateway import text
 from windlass.gateway.text import Kind, Parsed
-
-V04: Final = (
-    "this is a document of nodes and edges (v0.4), which this Windlass does not run yet; write each node as "
-    "a step and each edge as an entry in `needs`, e.g. "
-    "steps: {load: {kind: python, with: {call: 'reports:load'}}, save: {kind: noop, needs: [load]}}"
-)
 
 
 class Written(NamedTuple):
@@ -36,13 +30,11 @@ def read(body: bytes, *, kind: Kind, workflow: str | None = None) -> Written:
     if isinstance(given, dict) and workflow is not None:
         given.setdefault("id", workflow)
     try:
-        if isinstance(given, dict) and "nodes" in given and "steps" not in given:
-            raise Invalid("the workflow has 1 fault", [Fault("/nodes", V04)])
         definition = document.read(given)
         # Not in `read`, by which what is stored is read again: its rules may only loosen.
-        faults = Faults()
-        secret_refs.check(given, faults)
-        faults.refuse("the workflow")
+        meant = graph.meant(given, Faults())
+        secret_refs.check(meant.document, meant.faults)
+        meant.faults.refuse("the workflow")
     except Invalid as invalid:
         raise _joined(text.located(invalid, parsed), parsed) from None
     parsed.faults.refuse("the document")
@@ -50,9 +42,14 @@ def read(body: bytes, *, kind: Kind, workflow: str | None = None) -> Written:
 
 
 def as_written(given: Json) -> Json:
-    """Without what only our answers have: whoever reads a workflow can send it back as it came."""
+    """Without what only our answers have: whoever reads a workflow can send it back as it came.
+
+    Of a graph they have nothing but what was written.
+    """
     if not isinstance(given, dict):
         return given
+    if graph.is_graph(given):
+        return dict(given)
     added = {"version": int, "metadata": dict}
     return {
         name: value

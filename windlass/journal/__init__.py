@@ -8,11 +8,12 @@ below `Store`: everything above runs in the simulator.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from windlass.core.names import Key
+from windlass.core.names import Key, Kind
+from windlass.core.vocabulary import WaitingFor
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -36,7 +37,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What lists show of a run; written at start, end, pause, resume, sleep and stuck.
+    """What lists show of a run; written at start, end, pause, resume, sleep, stuck, and when it
+    begins or ceases to wait for somebody.
 
     It is also the stub that stays when events are deleted, and the index of what a shard must
     wake when it opens.
@@ -56,10 +58,23 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asleep: bool = False  # nothing is out for it: it may stay on disk until wake_at or a command
     wake_at: float | None = None
     purged: bool = False  # its events are deleted; only this row is left
+    waiting_for: WaitingFor | None = ""  # from outside; None: nobody has said, an older program wrote the row
+
+
+class EntityRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an entity that is no run, without reading it: when to wake it, and what lists show.
+
+    One that has nothing to do by itself and is in no list needs none.
+    """
+
+    key: Key
+    wake_at: float | None = None
+    awake: bool = False  # it has errands out: it must be read when its shard opens
+    summary: bytes = b"{}"  # JSON
 
 
 class Unsettled(msgspec.Struct, frozen=True, gc=False):
-    """A run that a shard must know of when it opens."""
+    """An entity that a shard must know of when it opens."""
 
     key: Key
     asleep: bool
@@ -76,6 +91,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     created_at: float  # of version 1
     deleted: bool = False
+    text: str = ""  # the YAML as it was written; "": it came as JSON
 
 
 class LogLine(msgspec.Struct, frozen=True, gc=False):
@@ -135,13 +151,15 @@ class Group(msgspec.Struct, kw_only=True):
     purged: list[Key] = msgspec.field(default_factory=list)
     notices: list[Notice] = msgspec.field(default_factory=list)  # one that is there already is left as it is
     delivered: list[str] = msgspec.field(default_factory=list)  # ids of notices that go
+    entities: list[EntityRow] = msgspec.field(default_factory=list)  # inserted or replaced
+    entities_gone: list[Key] = msgspec.field(default_factory=list)  # whose rows go
 
     @property
     def empty(self) -> bool:
         return not (
             self.facts or self.runs or self.documents or self.snapshots
             or self.logs or self.deletions or self.stuck or self.freed or self.purged
-            or self.notices or self.delivered
+            or self.notices or self.delivered or self.entities or self.entities_gone
         )  # fmt: skip
 
     @property
@@ -149,7 +167,7 @@ class Group(msgspec.Struct, kw_only=True):
         return (
             len(self.facts) + len(self.runs) + len(self.documents) + len(self.snapshots)
             + len(self.logs) + len(self.deletions) + len(self.stuck) + len(self.freed) + len(self.purged)
-            + len(self.notices) + len(self.delivered)
+            + len(self.notices) + len(self.delivered) + len(self.entities) + len(self.entities_gone)
         )  # fmt: skip
 
     @property
@@ -157,7 +175,7 @@ class Group(msgspec.Struct, kw_only=True):
         return (
             sum(len(f.body) for f in self.facts) + sum(len(s.body) for s in self.snapshots)
             + sum(len(line.text) for line in self.logs) + sum(len(n.body) for n in self.notices)
-            + 200 * self.rows
+            + sum(len(row.summary) for row in self.entities) + 200 * self.rows
         )  # fmt: skip
 
 
@@ -178,6 +196,8 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     started_after: float | None = None
     started_before: float | None = None
     label: tuple[str, str] | None = None
+    waiting_for: Literal["approval", "signal", "any"] | None = None
+    search: str | None = None  # their id begins with it, or their workflow's has it (in whatever case)
     limit: int = 100
     # The last item of the page before, as (started_at, id): pages go from newest to oldest.
     after: tuple[float, str] | None = None
@@ -234,8 +254,10 @@ class Store(Protocol):
         """How much is kept of what the run printed; `lines` is also the number of the last line."""
 
     async def unsettled(self, shard: int) -> list[Unsettled]:
-        """Runs that have something to do by themselves: not settled, not stuck, and awake or with an alarm.
+        """What has something to do by itself: not settled, not stuck, and awake or with an alarm.
 
+        A run of which nobody has said what it waits for counts as awake: whoever reads it can say.
+        Runs come first, by their start; then other entities, by kind, namespace and id.
         Reading them opens the shard: from now on what is committed for it goes to the database that was read
         here, and to no other that took its place.
         """
@@ -251,11 +273,14 @@ class Store(Protocol):
     async def document(self, shard: int, key: Key, version: int | None) -> Document | None:
         """One version of a workflow, or its newest (also when deleted)."""
 
-    async def documents(self, namespace: str) -> list[Document]:
-        """The newest version of every workflow that is not deleted, by id."""
+    async def documents(self, namespace: str, *, after: str = "", limit: int | None = None) -> list[Document]:
+        """The newest version of every workflow that is not deleted, by id; ids are greater than `after`."""
 
     async def runs(self, query: RunQuery) -> list[RunRow]:
         """Newest first (started_at, then id, both descending)."""
+
+    async def newest_runs(self, namespace: str, workflows: Sequence[str]) -> list[RunRow]:
+        """The newest run of each of these workflows that has had one, in no order."""
 
     async def run(self, shard: int, key: Key) -> RunRow | None: ...
 
@@ -267,6 +292,11 @@ class Store(Protocol):
 
     async def entities(self, shard: int, limit: int) -> list[Key]:
         """The first of those that `count_entities` counts in the shard, by kind, namespace and id."""
+
+    async def entity_row(self, shard: int, key: Key) -> EntityRow | None: ...
+
+    async def entity_rows(self, kind: Kind, namespace: str, *, after: str, limit: int) -> list[EntityRow]:
+        """Of all shards, those with an id greater than `after`, by id."""
 
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         """Settled runs that ended before that time and still have their events."""

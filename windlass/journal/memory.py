@@ -15,9 +15,10 @@ from typing import Final
 import msgspec
 
 from windlass.core.log import size_bytes
-from windlass.core.names import Key
+from windlass.core.names import Key, Kind
 from windlass.journal import (
     Document,
+    EntityRow,
     Fact,
     Group,
     LogLine,
@@ -31,6 +32,7 @@ from windlass.journal import (
     StuckRow,
     Unsettled,
 )
+from windlass.journal.search import age, finds
 
 SNAPSHOTS_KEPT: Final = 2
 _LARGEST: Final = 2**63 - 1
@@ -46,6 +48,7 @@ class _Shard:
     logs: defaultdict[Key, dict[int, LogLine]] = field(default_factory=lambda: defaultdict(dict))
     stuck: dict[Key, StuckRow] = field(default_factory=dict)
     notices: dict[str, Notice] = field(default_factory=dict)
+    entities: dict[Key, EntityRow] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -96,10 +99,19 @@ class MemoryStore:
         rows = [
             row
             for row in here.runs.values()
-            if not (row.settled or row.key in here.stuck or (row.asleep and row.wake_at is None))
+            if not (row.settled or row.key in here.stuck or (_sleeps(row) and row.wake_at is None))
         ]
         rows.sort(key=lambda row: (row.started_at, row.key.namespace, row.key.id))
-        return [Unsettled(row.key, row.asleep, row.wake_at) for row in rows]
+        others = [
+            row
+            for row in here.entities.values()
+            if row.key not in here.stuck and (row.awake or row.wake_at is not None)
+        ]
+        others.sort(key=lambda row: row.key)
+        return [
+            *(Unsettled(row.key, _sleeps(row), row.wake_at) for row in rows),
+            *(Unsettled(row.key, not row.awake, row.wake_at) for row in others),
+        ]
 
     async def notices(
         self, shard: int, *, limit: int, after: tuple[float, str] | None = None
@@ -122,19 +134,24 @@ class MemoryStore:
             return versions[max(versions)] if versions else None
         return versions.get(version)
 
-    async def documents(self, namespace: str) -> list[Document]:
+    async def documents(self, namespace: str, *, after: str = "", limit: int | None = None) -> list[Document]:
         newest = [
             versions[max(versions)]
             for shard in self._shards.values()
             for key, versions in shard.documents.items()
-            if key.namespace == namespace
+            if key.namespace == namespace and key.id > after
         ]
-        return sorted((found for found in newest if not found.deleted), key=lambda found: found.key.id)
+        defined = sorted((found for found in newest if not found.deleted), key=lambda found: found.key.id)
+        return defined[:limit]
 
     async def runs(self, query: RunQuery) -> list[RunRow]:
         rows = [row for shard in self._shards.values() for row in shard.runs.values() if _matches(row, query)]
-        rows.sort(key=lambda row: (row.started_at, row.key.id), reverse=True)
+        rows.sort(key=age, reverse=True)
         return rows[: query.limit]
+
+    async def newest_runs(self, namespace: str, workflows: Sequence[str]) -> list[RunRow]:
+        asked = [RunQuery(namespace=namespace, workflow=workflow, limit=1) for workflow in set(workflows)]
+        return [row for query in asked for row in await self.runs(query)]
 
     async def run(self, shard: int, key: Key) -> RunRow | None:
         return self._shards[shard].runs.get(key)
@@ -153,6 +170,18 @@ class MemoryStore:
 
     async def entities(self, shard: int, limit: int) -> list[Key]:
         return sorted(_entities(self._shards[shard]))[:limit]
+
+    async def entity_row(self, shard: int, key: Key) -> EntityRow | None:
+        return self._shards[shard].entities.get(key)
+
+    async def entity_rows(self, kind: Kind, namespace: str, *, after: str, limit: int) -> list[EntityRow]:
+        rows = [
+            row
+            for shard in self._shards.values()
+            for row in shard.entities.values()
+            if row.key[:2] == (kind, namespace) and row.key.id > after
+        ]
+        return sorted(rows, key=lambda row: row.key.id)[:limit]
 
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         ended = [
@@ -175,6 +204,17 @@ class MemoryStore:
             for shard in self._shards.values()
             for row in shard.runs.values()
         )
+
+    def spaces(self) -> dict[str, int]:
+        """The namespaces of all runs, and of workflows that are not deleted: how many of these each has."""
+        found: dict[str, int] = {}
+        for shard in self._shards.values():
+            for key in shard.runs:
+                found.setdefault(key.namespace, 0)
+            for key, versions in shard.documents.items():
+                if not versions[max(versions)].deleted:
+                    found[key.namespace] = found.get(key.namespace, 0) + 1
+        return found
 
     def epoch(self, shard: int) -> int:
         """The one that may write the shard now; 0: nobody ever claimed it."""
@@ -244,11 +284,15 @@ def _keep(here: _Shard, group: Group) -> None:
         here.snapshots.pop(key, None)
         here.logs.pop(key, None)
         if key in here.runs:
-            here.runs[key] = msgspec.structs.replace(here.runs[key], purged=True)
+            here.runs[key] = msgspec.structs.replace(here.runs[key], purged=True, waiting_for="")
     for notice in group.notices:
         here.notices.setdefault(notice.id, notice)
     for ident in group.delivered:
         here.notices.pop(ident, None)
+    for entity in group.entities:
+        here.entities[entity.key] = entity
+    for key in group.entities_gone:
+        here.entities.pop(key, None)
 
 
 def _entities(here: _Shard) -> list[Key]:
@@ -273,8 +317,18 @@ def _matches(row: RunRow, query: RunQuery) -> bool:
         and (query.started_after is None or row.started_at > query.started_after)
         and (query.started_before is None or row.started_at < query.started_before)
         and (query.label is None or row.labels.get(query.label[0]) == query.label[1])
+        and (query.waiting_for is None or _waits(row, query.waiting_for))
+        and (query.search is None or finds(query.search, row.key.id, row.workflow))
         and (query.after is None or (row.started_at, row.key.id) < query.after)
     )
+
+
+def _sleeps(row: RunRow) -> bool:
+    return row.asleep and row.waiting_for is not None
+
+
+def _waits(row: RunRow, what: str) -> bool:
+    return bool(row.waiting_for) if what == "any" else row.waiting_for == what
 
 
 def _check(group: Group) -> None:
@@ -311,6 +365,10 @@ def _check(group: Group) -> None:
             _check_text(notice.id, notice.hook, notice.namespace, notice.workflow, notice.run, notice.what)
             _check_body(notice.body)
             _check_numbers(notice.at)
+        for entity in group.entities:
+            _check_key(entity.key)
+            _check_body(entity.summary)
+            _check_numbers(entity.wake_at or 0.0)
     except ValueError as error:  # UnicodeError is one
         raise StoreRefused(str(error)) from error
 

@@ -3,8 +3,8 @@
     loop ──► the writer: one connection, one statement per commit, on disk before it answers
         └──► the readers: a few connections, which see what was committed
 
-What is said to the connections is in `postgres_rows` and `postgres_lists`; here is who says it, when, and
-what an error means. A connection whose state is in doubt is never used again.
+What is said to the connections is in `postgres_rows`, `postgres_lists` and `postgres_search`; here is who
+says it, when, and what an error means. A connection whose state is in doubt is never used again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from asyncpg import Connection
 
-from windlass.core.names import Key, run_key
+from windlass.core.names import Key, Kind, run_key
 from windlass.journal import (
     Document,
+    EntityRow,
     Fact,
     Group,
     LogLine,
@@ -31,8 +32,8 @@ from windlass.journal import (
     StoreUnknown,
     StuckRow,
     Unsettled,
+    postgres_search,
 )
-from windlass.journal import postgres_lists as lists
 from windlass.journal import postgres_rows as rows
 from windlass.postgres import (
     DatabaseAway,
@@ -145,7 +146,9 @@ class PostgresStore:
 
     async def unsettled(self, shard: int) -> list[Unsettled]:
         async def open_shard(cx: Connection) -> tuple[str, list[Any]]:
-            return await identity(cx), await cx.fetch(rows.UNSETTLED, shard)
+            # Not one view: who opens a shard has claimed it, and nobody else writes there by then.
+            runs = await cx.fetch(rows.UNSETTLED, shard)
+            return await identity(cx), [*runs, *await cx.fetch(rows.UNSETTLED_ENTITIES, shard)]
 
         database, found = await self._read(open_shard)
         self._opened[shard] = database
@@ -167,16 +170,15 @@ class PostgresStore:
         found = await self._rows(rows.DOCUMENT, shard, key.namespace, key.id, version)
         return rows.document(found[0]) if found else None
 
-    async def documents(self, namespace: str) -> list[Document]:
-        return [rows.document(row) for row in await self._rows(rows.DOCUMENTS, namespace)]
+    async def documents(self, namespace: str, *, after: str = "", limit: int | None = None) -> list[Document]:
+        return [rows.document(row) for row in await self._rows(rows.DOCUMENTS, namespace, after, limit)]
 
     async def runs(self, query: RunQuery) -> list[RunRow]:
-        by_label = query.label is not None
-        if by_label and not (query.workflow is None and query.status is None):
-            sql, values = lists.are_few(query)
-            by_label = not (await self._rows(sql, *values))[0][0]
-        sql, values = lists.newest(query, by_label=by_label)
-        return [rows.run(row) for row in await self._rows(sql, *values)]
+        return await postgres_search.runs(self._rows, query)
+
+    async def newest_runs(self, namespace: str, workflows: Sequence[str]) -> list[RunRow]:
+        found = await self._rows(rows.NEWEST_RUNS, namespace, list(set(workflows)))
+        return [rows.run(row) for row in found]
 
     async def run(self, shard: int, key: Key) -> RunRow | None:
         found = await self._rows(rows.RUN, shard, key.namespace, key.id)
@@ -191,6 +193,14 @@ class PostgresStore:
 
     async def entities(self, shard: int, limit: int) -> list[Key]:
         return [Key(*row) for row in await self._rows(rows.ENTITIES, shard, limit)]
+
+    async def entity_row(self, shard: int, key: Key) -> EntityRow | None:
+        found = await self._rows(rows.ENTITY_ROW, shard, *key)
+        return rows.entity(key, found[0]) if found else None
+
+    async def entity_rows(self, kind: Kind, namespace: str, *, after: str, limit: int) -> list[EntityRow]:
+        found = await self._rows(rows.ENTITY_ROWS, kind, namespace, after, limit)
+        return [rows.entity(Key(kind, namespace, row[0]), row) for row in found]
 
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         found = await self._rows(rows.EXPIRED, shard, ended_before, limit)
@@ -302,9 +312,7 @@ async def _keep(cx: Connection, groups: Sequence[Group]) -> list[bool]:
     if not groups:
         return []
     try:
-        call, values = rows.KEEP, rows.keep_values(groups)
-        if any(group.notices or group.delivered for group in groups):
-            call, values = rows.KEEP_AND_TELL, [*values, *rows.notice_values(groups)]
+        call, values = rows.append(groups)
         shards = await cx.fetchval(call, *values, timeout=_NEVER_S)
         return [shard is not None for shard in shards]
     except Exception as error:

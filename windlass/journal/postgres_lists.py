@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from windlass.journal import RunQuery
 from windlass.journal.postgres_rows import RUN_VALUES
+from windlass.journal.search import Ids
 
 FEW: Final = 5_000  # runs that are looked at one by one in a few ms
 
@@ -16,12 +17,15 @@ _ORDERS: Final = {
     (False, True): "r.started_at DESC NULLS FIRST, r.id DESC NULLS LAST",
     (True, True): "r.started_at DESC NULLS FIRST, r.id DESC NULLS FIRST",
 }
-_BY_LABEL: Final = "l.started_at DESC, l.id DESC"
+# Those that wait are few, of whatever workflow and status.
+_WAITING: Final = "r.started_at DESC, r.id DESC, r.shard DESC"
+LABELLED: Final = "labels l JOIN runs r ON r.shard = l.shard AND r.namespace = l.namespace AND r.id = l.id"
+BY_LABEL: Final = "l.started_at DESC, l.id DESC"
 
 Statement = tuple[str, list[Any]]
 
 
-class _Writing:
+class Writing:
     """A statement being written: values get the numbers that the text refers to them by."""
 
     def __init__(self) -> None:
@@ -32,35 +36,44 @@ class _Writing:
         return f"${len(self.values)}::{kind}"
 
 
-def newest(query: RunQuery, *, by_label: bool) -> Statement:
-    """The runs asked for. With a label: by walking the runs that have it, or all others looking for it."""
-    to = _Writing()
+def newest(query: RunQuery, *, by_label: bool, ids: Ids | None = None) -> Statement:
+    """The runs asked for. With a label: by walking the runs that have it, or all others looking for it.
+
+    `ids`: only those. What the query searches for is no part of it: see `postgres_search`.
+    """
+    to = Writing()
     limit = to.put(query.limit, "bigint")
-    source, order = "runs r", _ORDERS[query.workflow is not None, query.status is not None]
+    source, order = "runs r", order_of(query)
     if query.label is None:
-        where = _conditions(query, "r", to)
+        where = conditions(query, "r", to, ids)
     elif by_label:
-        source = "labels l JOIN runs r ON r.shard = l.shard AND r.namespace = l.namespace AND r.id = l.id"
-        where, order = f"{_is_label(query, to)} AND {_conditions(query, 'l', to)}", _BY_LABEL
+        source, order = LABELLED, BY_LABEL
+        where = f"{is_label(query, to)} AND {conditions(query, 'l', to, ids)}"
     else:
-        where = f"""{_conditions(query, "r", to)} AND EXISTS (
-          SELECT 1 FROM labels l WHERE l.shard = r.shard AND l.id = r.id AND {_is_label(query, to)})"""
+        where = f"{conditions(query, 'r', to, ids)} AND {has_label(query, to)}"
     return f"SELECT {RUN_VALUES} FROM {source} WHERE {where} ORDER BY {order} LIMIT {limit}", to.values
 
 
-def are_few(query: RunQuery) -> Statement:
+def are_few(query: RunQuery, ids: Ids | None = None) -> Statement:
     """Whether there are few runs of that kind, whatever their labels.
 
     Either the label or the rest may be the rare one, and the other that of a million runs; so the rest is
     counted, up to a point.
     """
-    to = _Writing()
-    where = _conditions(query, "r", to)
-    few = f"SELECT count(*) < {FEW} FROM (SELECT 1 FROM runs r WHERE {where} LIMIT {FEW}) AS found"
+    to = Writing()
+    where = conditions(query, "r", to, ids)
+    order = "" if query.waiting_for is None else f"ORDER BY {_WAITING}"
+    few = f"SELECT count(*) < {FEW} FROM (SELECT 1 FROM runs r WHERE {where} {order} LIMIT {FEW}) AS found"
     return few, to.values
 
 
-def _is_label(query: RunQuery, to: _Writing) -> str:
+def order_of(query: RunQuery) -> str:
+    if query.waiting_for is not None:
+        return _WAITING
+    return _ORDERS[query.workflow is not None, query.status is not None]
+
+
+def is_label(query: RunQuery, to: Writing) -> str:
     assert query.label is not None
     name, value = query.label
     return (
@@ -69,13 +82,23 @@ def _is_label(query: RunQuery, to: _Writing) -> str:
     )
 
 
-def _conditions(query: RunQuery, t: str, to: _Writing) -> str:
+def has_label(query: RunQuery, to: Writing) -> str:
+    """Asked of one run after the other: OFFSET keeps the planner from asking all labels for their runs."""
+    return f"""EXISTS (
+      SELECT 1 FROM labels l WHERE l.shard = r.shard AND l.id = r.id AND {is_label(query, to)} OFFSET 0)"""
+
+
+def conditions(query: RunQuery, t: str, to: Writing, ids: Ids | None = None) -> str:
     """All but the label; `t` is the table by whose times the runs are walked."""
     where = [f"r.namespace = {to.put(query.namespace, 'text')}"]
     if query.workflow is not None:
         where.append(f"r.workflow = {to.put(query.workflow, 'text')}")
     if query.status is not None:
         where.append(f"r.status = {to.put(query.status, 'text')}")
+    if query.waiting_for is not None:
+        where.append("r.waiting_for <> ''")
+        if query.waiting_for != "any":
+            where.append(f"r.waiting_for = {to.put(query.waiting_for, 'text')}")
     if query.started_after is not None:
         where.append(f"{t}.started_at > {to.put(query.started_after, 'float8')}")
     if query.started_before is not None:
@@ -83,4 +106,11 @@ def _conditions(query: RunQuery, t: str, to: _Writing) -> str:
     if query.after is not None:
         at, ident = query.after
         where.append(f"({t}.started_at, {t}.id) < ({to.put(at, 'float8')}, {to.put(ident, 'text')})")
+    if ids is not None:
+        where.append(within(t, ids, to))
     return " AND ".join(where)
+
+
+def within(t: str, ids: Ids, to: Writing) -> str:
+    low = f"{t}.id >= {to.put(ids.low, 'text')}"
+    return low if ids.high is None else f"{low} AND {t}.id < {to.put(ids.high, 'text')}"

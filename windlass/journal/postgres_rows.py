@@ -1,7 +1,10 @@
 """What the PostgreSQL journal says to its connections: the statements, and rows ⇄ values.
 
 A commit is one call of the function `keep` (windlass/postgres/schema/0001_journal.sql), which has the fence;
-with notices, of `keep_and_tell` (0005_notices.sql), which calls it.
+with notices, of `keep_and_tell` (0005_notices.sql), which calls it; with rows of entities, of
+`keep_with_entities` (0009_entities.sql), which calls that one; with runs that wait for somebody, of
+`keep_with_waiting` (0011_waiting.sql); with documents, of `keep_with_texts` (0014_texts.sql). Each calls the
+one before it.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from windlass.core.names import Key, run_key, workflow_key
 from windlass.core.sharding import hash32
 from windlass.journal import (
     Document,
+    EntityRow,
     Fact,
     Group,
     LogLine,
@@ -33,7 +37,7 @@ _encoder: Final = msgspec.json.Encoder(order="sorted")
 
 RUN_VALUES: Final = (
     "r.namespace, r.id, r.workflow, r.version, r.status, r.started_at, r.ended_at, r.priority, r.labels, "
-    "r.request_hash, r.error, r.settled, r.asleep, r.wake_at, r.purged"
+    "r.request_hash, r.error, r.settled, r.asleep, r.wake_at, r.purged, r.waiting_for"
 )
 
 
@@ -43,6 +47,9 @@ CLAIM: Final = """
     ON CONFLICT (shard) DO UPDATE SET epoch = s.epoch + 1 RETURNING shard, epoch"""
 KEEP: Final = f"SELECT keep({', '.join(f'${n}' for n in range(1, 14))})"
 KEEP_AND_TELL: Final = f"SELECT keep_and_tell({', '.join(f'${n}' for n in range(1, 16))})"
+KEEP_WITH_ENTITIES: Final = f"SELECT keep_with_entities({', '.join(f'${n}' for n in range(1, 18))})"
+KEEP_WITH_WAITING: Final = f"SELECT keep_with_waiting({', '.join(f'${n}' for n in range(1, 19))})"
+KEEP_WITH_TEXTS: Final = f"SELECT keep_with_texts({', '.join(f'${n}' for n in range(1, 20))})"
 SETTING: Final = """
     WITH new AS (INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING value)
     SELECT value FROM new UNION ALL SELECT value FROM settings WHERE name = $1"""
@@ -84,16 +91,29 @@ LOG_SIZE: Final = """
     SELECT coalesce(max(n), 0), coalesce(sum(octet_length(text) + 1), 0)::bigint FROM logs
     WHERE shard = $1 AND namespace = $2 AND id = $3"""
 UNSETTLED: Final = """
-    SELECT r.namespace, r.id, r.asleep, r.wake_at FROM runs r
-    WHERE r.shard = $1 AND NOT r.settled AND (NOT r.asleep OR r.wake_at IS NOT NULL) AND NOT EXISTS (
+    SELECT 'run', r.namespace, r.id, r.asleep AND r.waiting_for IS NOT NULL, r.wake_at FROM runs r
+    WHERE r.shard = $1 AND NOT r.settled
+      AND (NOT r.asleep OR r.wake_at IS NOT NULL OR r.waiting_for IS NULL) AND NOT EXISTS (
       SELECT 1 FROM stuck s WHERE s.shard = r.shard AND s.entity = 'run/' || r.namespace || '/' || r.id)
     ORDER BY r.started_at, r.namespace, r.id"""
+UNSETTLED_ENTITIES: Final = """
+    SELECT e.kind, e.namespace, e.id, NOT e.awake, e.wake_at FROM entities e
+    WHERE e.shard = $1 AND (e.awake OR e.wake_at IS NOT NULL) AND NOT EXISTS (
+      SELECT 1 FROM stuck s
+      WHERE s.shard = e.shard AND s.entity = e.kind || '/' || e.namespace || '/' || e.id)
+    ORDER BY e.kind, e.namespace, e.id"""
+_ENTITY_VALUES: Final = "id, wake_at, awake, summary"
+ENTITY_ROW: Final = f"""
+    SELECT {_ENTITY_VALUES} FROM entities WHERE shard = $1 AND kind = $2 AND namespace = $3 AND id = $4"""
+ENTITY_ROWS: Final = f"""
+    SELECT {_ENTITY_VALUES} FROM entities
+    WHERE kind = $1 AND namespace = $2 AND id > $3 ORDER BY id LIMIT $4"""
 NOTICES: Final = """
     SELECT id, hook, namespace, workflow, run, what, at, body FROM notices
     WHERE shard = $1 AND ($2::float8 IS NULL OR (at, id) > ($2, $3)) ORDER BY at, id LIMIT $4"""
 STUCK: Final = "SELECT entity, since, error FROM stuck WHERE namespace = $1 ORDER BY since, entity"
 _DOCUMENT_VALUES: Final = (
-    "d.namespace, d.id, d.version, d.document_hash, d.body, d.at, d.created_at, d.deleted"
+    "d.namespace, d.id, d.version, d.document_hash, d.body, d.at, d.created_at, d.deleted, d.text"
 )
 DOCUMENT: Final = f"""
     SELECT {_DOCUMENT_VALUES} FROM documents d
@@ -104,8 +124,13 @@ _DEFINED: Final = """NOT d.deleted AND d.version = (
       SELECT max(n.version) FROM documents n
       WHERE n.shard = d.shard AND n.namespace = d.namespace AND n.id = d.id)"""
 DOCUMENTS: Final = f"""
-    SELECT {_DOCUMENT_VALUES} FROM documents d WHERE d.namespace = $1 AND {_DEFINED} ORDER BY d.id"""
+    SELECT {_DOCUMENT_VALUES} FROM documents d WHERE d.namespace = $1 AND d.id > $2 AND {_DEFINED}
+    ORDER BY d.id LIMIT $3"""
 RUN: Final = f"SELECT {RUN_VALUES} FROM runs r WHERE r.shard = $1 AND r.namespace = $2 AND r.id = $3"
+NEWEST_RUNS: Final = f"""
+    SELECT {RUN_VALUES} FROM unnest($2::text[]) AS w (id) CROSS JOIN LATERAL (
+      SELECT * FROM runs n WHERE n.namespace = $1 AND n.workflow = w.id
+      ORDER BY n.started_at DESC NULLS LAST, n.id DESC NULLS FIRST LIMIT 1) r"""
 COUNT_RUNS: Final = """
     SELECT count(*) FROM (SELECT 1 FROM runs WHERE namespace = $1 AND workflow = $2 LIMIT $3) AS found"""
 COUNT_ENTITIES: Final = f"""
@@ -121,6 +146,22 @@ ENTITIES: Final = f"""
 EXPIRED: Final = """
     SELECT namespace, id FROM runs WHERE shard = $1 AND settled AND NOT purged AND ended_at < $2
     ORDER BY ended_at, namespace, id LIMIT $3"""
+
+
+def append(groups: Sequence[Group]) -> tuple[str, list[list[Any]]]:
+    """The call that keeps the groups, and its arguments: the shortest that will do."""
+    values = keep_values(groups)
+    if any(group.documents for group in groups):
+        others = [*notice_values(groups), *entity_values(groups), waiting_values(groups)]
+        return KEEP_WITH_TEXTS, [*values, *others, text_values(groups)]
+    if any(_tells_waiting(row) for group in groups for row in group.runs):
+        others = [*notice_values(groups), *entity_values(groups)]
+        return KEEP_WITH_WAITING, [*values, *others, waiting_values(groups)]
+    if any(group.entities or group.entities_gone for group in groups):
+        return KEEP_WITH_ENTITIES, [*values, *notice_values(groups), *entity_values(groups)]
+    if any(group.notices or group.delivered for group in groups):
+        return KEEP_AND_TELL, [*values, *notice_values(groups)]
+    return KEEP, values
 
 
 def keep_values(groups: Sequence[Group]) -> list[list[Any]]:
@@ -186,6 +227,40 @@ def notice_values(groups: Sequence[Group]) -> list[list[Any]]:
     ]
 
 
+def entity_values(groups: Sequence[Group]) -> list[list[Any]]:
+    """The arguments of `keep_with_entities` that `keep_and_tell` has not."""
+    numbered = list(enumerate(groups, start=1))
+    rows = [found for wave in _waves(numbered) for found in _latest(wave, lambda group: group.entities, _key)]
+    return [
+        [
+            (n, *row.key, hash32(row.key.id), row.wake_at, row.awake, row.summary.decode())
+            for n, row in rows
+        ],
+        [(n, *key) for n, group in numbered for key in group.entities_gone],
+    ]  # fmt: skip
+
+
+def waiting_values(groups: Sequence[Group]) -> list[Row]:
+    """The argument of `keep_with_waiting` that `keep_with_entities` has not."""
+    numbered = list(enumerate(groups, start=1))
+    rows = [found for wave in _waves(numbered) for found in _latest(wave, lambda group: group.runs, _key)]
+    return [(n, row.key.namespace, row.key.id, row.waiting_for) for n, row in rows]
+
+
+def text_values(groups: Sequence[Group]) -> list[Row]:
+    """The argument of `keep_with_texts` that `keep_with_waiting` has not."""
+    numbered = list(enumerate(groups, start=1))
+    found = [
+        one for wave in _waves(numbered) for one in _latest(wave, lambda group: group.documents, _version)
+    ]
+    return [(n, d.key.namespace, d.key.id, d.version, d.text) for n, d in found]
+
+
+def _tells_waiting(row: RunRow) -> bool:
+    """Whether `keep` alone would leave something unsaid: see `forget_waiting`."""
+    return row.asleep or row.waiting_for != ""
+
+
 def _latest(
     wave: list[tuple[int, Group]], given: Callable[[Group], list[T]], place: Callable[[T], object]
 ) -> list[tuple[int, T]]:
@@ -201,7 +276,7 @@ def _latest(
     return list(latest.values())
 
 
-def _key(row: RunRow | StuckRow) -> object:
+def _key(row: RunRow | StuckRow | EntityRow) -> object:
     return row.key
 
 
@@ -225,7 +300,7 @@ def _waves(groups: Iterable[tuple[int, Group]]) -> Iterator[list[tuple[int, Grou
             yield wave
             wave, removing = [], set()
         wave.append((n, group))
-        if group.deletions or group.freed or group.purged or group.delivered:
+        if group.deletions or group.freed or group.purged or group.delivered or group.entities_gone:
             removing.add(group.shard)
     yield wave
 
@@ -285,11 +360,18 @@ def run(row: Row) -> RunRow:
         asleep=row[12],
         wake_at=row[13],
         purged=row[14],
+        waiting_for=row[15],
     )
 
 
 def unsettled(row: Row) -> Unsettled:
-    return Unsettled(run_key(row[1], row[0]), row[2], row[3])
+    kind, namespace, ident, asleep, wake_at = row
+    return Unsettled(Key(kind, namespace, ident), asleep, wake_at)
+
+
+def entity(key: Key, row: Row) -> EntityRow:
+    _, wake_at, awake, summary = row
+    return EntityRow(key=key, wake_at=wake_at, awake=awake, summary=summary.encode())
 
 
 def document(row: Row) -> Document:
@@ -301,6 +383,7 @@ def document(row: Row) -> Document:
         at=row[5],
         created_at=row[6],
         deleted=row[7],
+        text=row[8],
     )
 
 

@@ -3,7 +3,8 @@
     loop ──► writer thread: one connection, one transaction per commit, on disk before it answers
         └──► reader thread: one read-only connection, which sees the last commit (WAL)
 
-What is said to the connections is in `sqlite_rows`; here is who says it, when, and what an error means.
+What is said to the connections is in `sqlite_rows`, `sqlite_lists` and `sqlite_search`; here is who says it,
+when, and what an error means.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
 from windlass.core.errors import WindlassError
-from windlass.core.names import Key, run_key
+from windlass.core.names import Key, Kind, run_key
 from windlass.journal import (
     Document,
+    EntityRow,
     Fact,
     Group,
     LogLine,
@@ -37,7 +39,9 @@ from windlass.journal import (
     StoreUnknown,
     StuckRow,
     Unsettled,
+    sqlite_search,
 )
+from windlass.journal import sqlite_lists as lists
 from windlass.journal import sqlite_rows as rows
 from windlass.journal.sqlite_rows import Connection, Row
 
@@ -146,7 +150,7 @@ class SqliteStore:
         return LogSize(*found[0])
 
     async def unsettled(self, shard: int) -> list[Unsettled]:
-        return [rows.unsettled(row) for row in await self._rows(rows.UNSETTLED, (shard,))]
+        return await self._read(lambda cx: rows.read_unsettled(cx, shard))
 
     async def notices(
         self, shard: int, *, limit: int, after: tuple[float, str] | None = None
@@ -162,11 +166,18 @@ class SqliteStore:
         found = await self._rows(rows.DOCUMENT, {**_named(shard, key), "version": version})
         return rows.document(found[0]) if found else None
 
-    async def documents(self, namespace: str) -> list[Document]:
-        return [rows.document(row) for row in await self._rows(rows.DOCUMENTS, (namespace,))]
+    async def documents(self, namespace: str, *, after: str = "", limit: int | None = None) -> list[Document]:
+        found = await self._rows(rows.DOCUMENTS, (namespace, after, -1 if limit is None else limit))
+        return [rows.document(row) for row in found]
 
     async def runs(self, query: RunQuery) -> list[RunRow]:
-        return [rows.run(row) for row in await self._rows(*rows.runs_statement(query))]
+        if query.search is not None:
+            return await self._read(lambda cx: sqlite_search.runs(cx, query))
+        return [rows.run(row) for row in await self._rows(*lists.runs_statement(query))]
+
+    async def newest_runs(self, namespace: str, workflows: Sequence[str]) -> list[RunRow]:
+        asked = {"namespace": namespace, "workflows": rows.as_json(list(set(workflows)))}
+        return [rows.run(row) for row in await self._rows(rows.NEWEST_RUNS, asked)]
 
     async def run(self, shard: int, key: Key) -> RunRow | None:
         found = await self._rows(rows.RUN, (shard, key.namespace, key.id))
@@ -182,6 +193,14 @@ class SqliteStore:
     async def entities(self, shard: int, limit: int) -> list[Key]:
         found = await self._rows(rows.ENTITIES, {"shard": shard, "limit": limit})
         return [Key(*row) for row in found]
+
+    async def entity_row(self, shard: int, key: Key) -> EntityRow | None:
+        found = await self._rows(rows.ENTITY_ROW, (shard, *key))
+        return rows.entity(key, found[0]) if found else None
+
+    async def entity_rows(self, kind: Kind, namespace: str, *, after: str, limit: int) -> list[EntityRow]:
+        found = await self._rows(rows.ENTITY_ROWS, (kind, namespace, after, limit))
+        return [rows.entity(Key(kind, namespace, row[0]), row) for row in found]
 
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         found = await self._rows(rows.EXPIRED, (shard, ended_before, limit))

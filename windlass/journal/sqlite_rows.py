@@ -6,6 +6,7 @@ Between any two rows of `executemany` the sqlite3 module lets go of Python's glo
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -16,10 +17,10 @@ from windlass.core.names import Key, run_key, workflow_key
 from windlass.core.sharding import hash32
 from windlass.journal import (
     Document,
+    EntityRow,
     Fact,
     Group,
     Notice,
-    RunQuery,
     RunRow,
     Snapshot,
     Stored,
@@ -65,17 +66,17 @@ class _Insert:
 
 _RUN_COLUMNS: Final = (
     "shard, namespace, id, hash, workflow, version, status, started_at, ended_at, priority, labels, "
-    "request_hash, error, settled, asleep, wake_at, purged"
+    "request_hash, error, settled, asleep, wake_at, purged, waiting_for"
 )
-_RUN_VALUES: Final = (
+RUN_VALUES: Final = (
     "r.namespace, r.id, r.workflow, r.version, r.status, r.started_at, r.ended_at, r.priority, r.labels, "
-    "r.request_hash, r.error, r.settled, r.asleep, r.wake_at, r.purged"
+    "r.request_hash, r.error, r.settled, r.asleep, r.wake_at, r.purged, r.waiting_for"
 )
 _RUN_CHANGES: Final = ", ".join(
     f"{column} = excluded.{column}"
     for column in (
         "version", "status", "ended_at", "priority", "request_hash", "error", "settled", "asleep", "wake_at",
-        "purged",
+        "purged", "waiting_for",
     )
 )  # fmt: skip
 
@@ -91,7 +92,7 @@ REPLACE_RUNS: Final = _Insert("runs", _RUN_COLUMNS, how="OR REPLACE")
 INSERT_LABELS: Final = _Insert("labels", "namespace, key, value, started_at, id, shard", how="OR IGNORE")
 REPLACE_DOCUMENTS: Final = _Insert(
     "documents",
-    "shard, namespace, id, version, hash, document_hash, body, at, created_at, deleted",
+    "shard, namespace, id, version, hash, document_hash, body, at, created_at, deleted, text",
     how="OR REPLACE",
 )
 REPLACE_SNAPSHOTS: Final = _Insert("snapshots", "shard, entity, seq, hash, version, body", how="OR REPLACE")
@@ -101,6 +102,9 @@ INSERT_NOTICES: Final = _Insert(
     "notices",
     "shard, id, hook, namespace, workflow, run, what, at, body",
     on_conflict="ON CONFLICT DO NOTHING",
+)
+REPLACE_ENTITIES: Final = _Insert(
+    "entities", "shard, kind, namespace, id, hash, wake_at, awake, summary", how="OR REPLACE"
 )
 
 CLAIM: Final = """
@@ -120,6 +124,9 @@ TRIM_SNAPSHOTS: Final = """
 DELETE_EVENTS: Final = "DELETE FROM events WHERE shard = ? AND entity = ? AND seq <= ?"
 FREE: Final = "DELETE FROM stuck WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
 FORGET_NOTICES: Final = "DELETE FROM notices WHERE shard = ? AND id IN (SELECT value FROM json_each(?))"
+FORGET_ENTITIES: Final = """
+    DELETE FROM entities WHERE shard = ? AND (kind, namespace, id) IN (
+      SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))"""
 PURGE_EVENTS: Final = "DELETE FROM events WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
 PURGE_SNAPSHOTS: Final = (
     "DELETE FROM snapshots WHERE shard = ? AND entity IN (SELECT value FROM json_each(?))"
@@ -128,7 +135,7 @@ PURGE_LOGS: Final = """
     DELETE FROM logs
     WHERE shard = ? AND (namespace, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"""
 PURGE_RUNS: Final = """
-    UPDATE runs SET purged = 1
+    UPDATE runs SET purged = 1, waiting_for = ''
     WHERE shard = ? AND (namespace, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"""
 
 LOAD_FACTS: Final = """
@@ -141,7 +148,7 @@ LOAD_SNAPSHOTS: Final = """
     FROM json_each(:keys) k CROSS JOIN snapshots s ON s.shard = :shard AND s.entity = k.value AND s.seq = (
       SELECT max(n.seq) FROM snapshots n WHERE n.shard = :shard AND n.entity = k.value)"""
 LOAD_RUNS: Final = f"""
-    SELECT {_RUN_VALUES} FROM json_each(:keys) k
+    SELECT {RUN_VALUES} FROM json_each(:keys) k
     CROSS JOIN runs r ON r.shard = :shard AND r.namespace = k.value ->> 0 AND r.id = k.value ->> 1"""
 LOAD_STUCK: Final = """
     SELECT s.entity, s.since, s.error
@@ -165,16 +172,30 @@ LOG_SIZE: Final = """
     SELECT coalesce(max(n), 0), coalesce(sum(length(CAST(text AS BLOB)) + 1), 0) FROM logs
     WHERE shard = ? AND namespace = ? AND id = ?"""
 UNSETTLED: Final = """
-    SELECT r.namespace, r.id, r.asleep, r.wake_at FROM runs r
-    WHERE r.shard = ? AND r.settled = 0 AND (r.asleep = 0 OR r.wake_at IS NOT NULL) AND NOT EXISTS (
+    SELECT 'run', r.namespace, r.id, r.asleep = 1 AND r.waiting_for IS NOT NULL, r.wake_at FROM runs r
+    WHERE r.shard = ? AND r.settled = 0
+      AND (r.asleep = 0 OR r.wake_at IS NOT NULL OR r.waiting_for IS NULL) AND NOT EXISTS (
       SELECT 1 FROM stuck s WHERE s.shard = r.shard AND s.entity = 'run/' || r.namespace || '/' || r.id)
     ORDER BY r.started_at, r.namespace, r.id"""
+UNSETTLED_ENTITIES: Final = """
+    SELECT e.kind, e.namespace, e.id, 1 - e.awake, e.wake_at FROM entities e INDEXED BY entities_unsettled
+    WHERE e.shard = ? AND (e.awake = 1 OR e.wake_at IS NOT NULL) AND NOT EXISTS (
+      SELECT 1 FROM stuck s
+      WHERE s.shard = e.shard AND s.entity = e.kind || '/' || e.namespace || '/' || e.id)
+    ORDER BY e.kind, e.namespace, e.id"""
+_ENTITY_VALUES: Final = "id, wake_at, awake, CAST(summary AS BLOB)"
+ENTITY_ROW: Final = f"""
+    SELECT {_ENTITY_VALUES} FROM entities WHERE shard = ? AND kind = ? AND namespace = ? AND id = ?"""
+ENTITY_ROWS: Final = f"""
+    SELECT {_ENTITY_VALUES} FROM entities
+    WHERE kind = ? AND namespace = ? AND id > ? ORDER BY id LIMIT ?"""
 NOTICES: Final = """
     SELECT id, hook, namespace, workflow, run, what, at, CAST(body AS BLOB) FROM notices
     WHERE shard = :shard AND (:at IS NULL OR (at, id) > (:at, :id)) ORDER BY at, id LIMIT :limit"""
 STUCK: Final = "SELECT entity, since, error FROM stuck WHERE namespace = ? ORDER BY since, entity"
 _DOCUMENT_VALUES: Final = (
-    "d.namespace, d.id, d.version, d.document_hash, CAST(d.body AS BLOB), d.at, d.created_at, d.deleted"
+    "d.namespace, d.id, d.version, d.document_hash, CAST(d.body AS BLOB), d.at, d.created_at, d.deleted, "
+    "d.text"
 )
 DOCUMENT: Final = f"""
     SELECT {_DOCUMENT_VALUES} FROM documents d
@@ -183,16 +204,16 @@ DOCUMENT: Final = f"""
       WHERE n.shard = :shard AND n.namespace = :namespace AND n.id = :id))"""
 DOCUMENTS: Final = f"""
     SELECT {_DOCUMENT_VALUES} FROM documents d
-    WHERE d.namespace = ? AND d.deleted = 0 AND d.version = (
+    WHERE d.namespace = ? AND d.id > ? AND d.deleted = 0 AND d.version = (
       SELECT max(n.version) FROM documents n
       WHERE n.shard = d.shard AND n.namespace = d.namespace AND n.id = d.id)
-    ORDER BY d.id"""
-RUN: Final = f"SELECT {_RUN_VALUES} FROM runs r WHERE r.shard = ? AND r.namespace = ? AND r.id = ?"
-FEW: Final = 5_000  # runs that are looked at one by one in a few ms
-_LABELLED: Final = "labels l CROSS JOIN runs r ON r.shard = l.shard AND r.id = l.id"
-_HAS_LABEL: Final = """EXISTS (
-      SELECT 1 FROM labels l WHERE l.namespace = ? AND l.key = ? AND l.value = ?
-        AND l.started_at = r.started_at AND l.id = r.id AND l.shard = r.shard)"""
+    ORDER BY d.id LIMIT ?"""
+RUN: Final = f"SELECT {RUN_VALUES} FROM runs r WHERE r.shard = ? AND r.namespace = ? AND r.id = ?"
+NEWEST_RUNS: Final = f"""
+    SELECT {RUN_VALUES} FROM json_each(:workflows) w
+    CROSS JOIN runs r ON r.namespace = :namespace AND r.workflow = w.value AND (r.started_at, r.id) = (
+      SELECT n.started_at, n.id FROM runs n WHERE n.namespace = :namespace AND n.workflow = w.value
+      ORDER BY n.started_at DESC, n.id DESC LIMIT 1)"""
 COUNT_RUNS: Final = """
     SELECT count(*) FROM (SELECT 1 FROM runs WHERE namespace = ? AND workflow = ? LIMIT ?)"""
 # A workflow is defined while its newest version is not deleted.
@@ -212,56 +233,6 @@ ENTITIES: Final = f"""
 EXPIRED: Final = """
     SELECT namespace, id FROM runs WHERE shard = ? AND settled = 1 AND purged = 0 AND ended_at < ?
     ORDER BY ended_at, namespace, id LIMIT ?"""
-
-
-def runs_statement(query: RunQuery) -> tuple[str, list[Any]]:
-    """The statement for this query, and its values. Every combination walks one index, newest first."""
-    # Named, because many conditions on the time lead the planner to the index that has nothing else.
-    index = "runs_newest" if query.status is None else "runs_by_status"
-    if query.workflow is not None:
-        index = "runs_of_workflow" if query.status is None else "runs_of_workflow_by_status"
-    runs = f"runs r INDEXED BY {index}"
-    where, values = _conditions(query, "r")
-    if query.label is None:
-        return f"{_newest(runs, where, 'r')} LIMIT ?", [*values, query.limit]
-    label = (query.namespace, *query.label)
-    by_label, label_values = _conditions(query, "l")
-    walk = _newest(_LABELLED, f"l.namespace = ? AND l.key = ? AND l.value = ? AND {by_label}", "l")
-    if query.workflow is None and query.status is None:
-        return f"{walk} LIMIT ?", [*label, *label_values, query.limit]
-    # Either may be the rare one, and the other that of a million runs. So it is counted, up to a point, and
-    # one of the two walks has no steps.
-    few = f"SELECT count(*) < {FEW} AS so FROM (SELECT 1 FROM {runs} WHERE {where} LIMIT {FEW})"
-    other = _newest(runs, f"{where} AND {_HAS_LABEL}", "r")
-    sql = f"""
-        WITH few AS MATERIALIZED ({few})
-        SELECT * FROM ({walk} LIMIT ? * (SELECT NOT so FROM few))
-        UNION ALL SELECT * FROM ({other} LIMIT ? * (SELECT so FROM few))"""
-    return sql, [*values, *label, *label_values, query.limit, *values, *label, query.limit]
-
-
-def _newest(source: str, where: str, t: str) -> str:
-    return f"SELECT {_RUN_VALUES} FROM {source} WHERE {where} ORDER BY {t}.started_at DESC, {t}.id DESC"
-
-
-def _conditions(query: RunQuery, t: str) -> tuple[str, list[Any]]:
-    """All but the label; `t` is the table by whose times the runs are walked."""
-    where: list[tuple[str, tuple[Any, ...]]] = [("r.namespace = ?", (query.namespace,))]
-    if query.workflow is not None:
-        where.append(("r.workflow = ?", (query.workflow,)))
-    if query.status is not None:
-        where.append(("r.status = ?", (query.status,)))
-    if query.started_after is not None:
-        where.append((f"{t}.started_at > ?", (query.started_after,)))
-    before, after = query.started_before, query.after
-    if before is not None and after is not None:
-        # One follows from the other. With both, the index would be entered at the wrong one.
-        before, after = (before, None) if before <= after[0] else (None, after)
-    if before is not None:
-        where.append((f"{t}.started_at < ?", (before,)))
-    if after is not None:
-        where.append((f"({t}.started_at, {t}.id) < (?, ?)", after))
-    return " AND ".join(condition for condition, _ in where), [value for _, given in where for value in given]
 
 
 def keep(cx: Connection, groups: Sequence[Group]) -> list[bool]:
@@ -291,6 +262,12 @@ def read_epochs(cx: Connection, shards: str) -> dict[int, int]:
     """In one row, whatever their number."""
     pairs: list[tuple[int, int]] = msgspec.json.decode(cx.execute(EPOCHS, (shards,)).fetchone()[0])
     return dict(pairs)
+
+
+def read_unsettled(cx: Connection, shard: int) -> list[Unsettled]:
+    """Not one view: who opens a shard has claimed it, and nobody else writes there by then."""
+    found = [row for sql in (UNSETTLED, UNSETTLED_ENTITIES) for row in cx.execute(sql, (shard,)).fetchall()]
+    return [unsettled(row) for row in found]
 
 
 def load(cx: Connection, shard: int, keys: Sequence[Key]) -> list[Stored]:
@@ -333,11 +310,18 @@ def run(row: Row) -> RunRow:
         asleep=bool(row[12]),
         wake_at=row[13],
         purged=bool(row[14]),
+        waiting_for=row[15],
     )
 
 
 def unsettled(row: Row) -> Unsettled:
-    return Unsettled(run_key(row[1], row[0]), bool(row[2]), row[3])
+    kind, namespace, ident, asleep, wake_at = row
+    return Unsettled(Key(kind, namespace, ident), bool(asleep), wake_at)
+
+
+def entity(key: Key, row: Row) -> EntityRow:
+    _, wake_at, awake, summary = row
+    return EntityRow(key=key, wake_at=wake_at, awake=bool(awake), summary=summary)
 
 
 def document(row: Row) -> Document:
@@ -349,6 +333,7 @@ def document(row: Row) -> Document:
         at=row[5],
         created_at=row[6],
         deleted=bool(row[7]),
+        text=row[8],
     )
 
 
@@ -370,6 +355,12 @@ def _entity(key: Key) -> str:
     return text
 
 
+def _time(at: float | None) -> float | None:
+    if at is not None and math.isnan(at):  # which SQLite would keep as NULL
+        raise ValueError("a time that is not a number")
+    return at
+
+
 def _seq(row: Row) -> int:
     return int(row[1])
 
@@ -386,7 +377,7 @@ def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
             yield wave
             wave, removing = [], set()
         wave.append(group)
-        if group.deletions or group.freed or group.purged or group.delivered:
+        if group.deletions or group.freed or group.purged or group.delivered or group.entities_gone:
             removing.add(group.shard)
     yield wave
 
@@ -399,6 +390,7 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
     logs: list[Any] = []
     stuck_rows: list[Any] = []
     notices: list[Any] = []
+    entities: list[Any] = []
     for group in wave:
         shard = group.shard
         for f in group.facts:
@@ -418,7 +410,7 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
         for d in group.documents:
             _entity(d.key)
             documents += (shard, d.key.namespace, d.key.id, d.version, hash32(d.key.id), d.hash)
-            documents += (d.body.decode(), d.at, d.created_at, int(d.deleted))
+            documents += (d.body.decode(), d.at, d.created_at, int(d.deleted), d.text)
         for s in group.snapshots:
             snapshots += (shard, _entity(s.key), s.seq, hash32(s.key.id), s.version, s.body.decode())
         for key in {line.key for line in group.logs}:
@@ -432,12 +424,16 @@ def _insert(cx: Connection, wave: list[Group]) -> None:
         for told in group.notices:
             notices += (shard, told.id, told.hook, told.namespace, told.workflow, told.run, told.what)
             notices += (told.at, told.body.decode())
+        for e in group.entities:
+            _entity(e.key)
+            entities += (shard, *e.key, hash32(e.key.id), _time(e.wake_at), int(e.awake), e.summary.decode())
     INSERT_EVENTS.run(cx, facts)
     REPLACE_DOCUMENTS.run(cx, documents)
     REPLACE_SNAPSHOTS.run(cx, snapshots)
     INSERT_LOGS.run(cx, logs)
     REPLACE_STUCK.run(cx, stuck_rows)
     INSERT_NOTICES.run(cx, notices)
+    REPLACE_ENTITIES.run(cx, entities)
     if runs:
         _upsert_runs(cx, runs)
     if snapshots:
@@ -464,6 +460,7 @@ def _run_values(shard: int, row: RunRow) -> Row:
         shard, row.key.namespace, row.key.id, hash32(row.key.id), row.workflow, row.version, row.status,
         row.started_at, row.ended_at, row.priority, as_json(row.labels) if row.labels else "{}",
         row.request_hash, row.error, int(row.settled), int(row.asleep), row.wake_at, int(row.purged),
+        row.waiting_for,
     )  # fmt: skip
 
 
@@ -479,6 +476,8 @@ def _remove(cx: Connection, group: Group) -> None:
         cx.execute(FREE, (group.shard, as_json([key.text() for key in group.freed])))
     if group.delivered:
         cx.execute(FORGET_NOTICES, (group.shard, as_json(group.delivered)))
+    if group.entities_gone:
+        cx.execute(FORGET_ENTITIES, (group.shard, as_json(group.entities_gone)))
     if group.purged:
         entities = as_json([key.text() for key in group.purged])
         cx.execute(PURGE_EVENTS, (group.shard, entities))

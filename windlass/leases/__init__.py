@@ -38,11 +38,19 @@ class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     number: int = 0  # given by the store: higher is later
 
 
+class Moved(msgspec.Struct, frozen=True):
+    """The last time that a shard changed hands."""
+
+    at: float
+    source: str = ""  # the name of the node that had it before; "": nobody, as far as is known
+
+
 class Census(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster and what lives in it, from one snapshot of the database."""
 
     view: View
     entities: dict[int, int]  # per shard: runs that are not settled, and workflows that are not deleted
+    moved: dict[int, Moved] = msgspec.field(default_factory=dict)  # of shards that ever were
 
 
 class Buried(WindlassError):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from windlass.core.cluster import Holding, Load, Member, NodeId, Plan, State, View
 from windlass.core.names import Key
-from windlass.leases import Buried, Census, ClusterEvent, NameTaken
+from windlass.leases import Buried, Census, ClusterEvent, Moved, NameTaken
 from windlass.leases.beating import beat_in_loop
 from windlass.leases.shared import DEAD_KEPT_S, EVENTS_MAX, LISTED_MAX, Fences, name_taken
 
@@ -34,6 +34,7 @@ class MemoryLeases:
         self.members: dict[NodeId, Member] = {}
         self.beaten_at: dict[NodeId, float] = {}
         self.owners: dict[int, NodeId | None] = dict.fromkeys(range(shards))
+        self.moved: dict[int, Moved] = {}
         self.plan = Plan()
         self.events: list[ClusterEvent] = []  # oldest first
         self._numbered = 0
@@ -68,8 +69,18 @@ class MemoryLeases:
     async def hand(self, shards: Mapping[int, NodeId | None]) -> dict[int, Holding]:
         """Write the new owners down; whoever wrote there before is fenced."""
         await self.store.claim(list(shards))
+        self._note_moves(shards)
         self.owners |= shards
         return {shard: self.holding(shard) for shard in shards}
+
+    def _note_moves(self, shards: Mapping[int, NodeId | None]) -> None:
+        for shard, owner in shards.items():
+            before = self.owners[shard]
+            if owner != before:
+                known = self.moved.get(shard)
+                # Who takes what was nobody's for a moment has it from whoever had it before that.
+                source = self.members[before].name if before in self.members else known and known.source
+                self.moved[shard] = Moved(self.clock(), source or "")
 
     async def bury(self, dead: NodeId, heirs: Mapping[int, NodeId], reason: str) -> None:
         lost = self.owned(dead)
@@ -236,7 +247,8 @@ class MemoryNode:
 
     async def census(self) -> Census:
         counts = await self._cluster.store.count_entities()
-        return Census(view=self._cluster.view(), entities={s: counts.get(s, 0) for s in self._cluster.owners})
+        entities = {shard: counts.get(shard, 0) for shard in self._cluster.owners}
+        return Census(view=self._cluster.view(), entities=entities, moved=dict(self._cluster.moved))
 
     async def entities(self, shard: int, limit: int) -> list[Key]:
         return await self._cluster.store.entities(shard, limit)

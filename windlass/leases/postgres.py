@@ -149,7 +149,7 @@ class PostgresLeases:
     async def census(self) -> Census:
         async with self._line.held() as (cx, reader):
             row = await cx.fetchrow(sql.CENSUS, reader.known_round)
-            return Census(view=reader.view(row), entities=sql.counts(row))
+            return Census(view=reader.view(row), entities=sql.counts(row), moved=sql.moved(row))
 
     async def entities(self, shard: int, limit: int) -> list[Key]:
         async with self._line.held() as (cx, _):

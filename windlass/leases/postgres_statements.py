@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from windlass.core.cluster import Holding, Load, Member, NodeId, Plan, State, View
+from windlass.leases import Moved
 
 Row = Mapping[str, Any]  # Any: as the driver gives it
 
@@ -42,7 +43,9 @@ CENSUS: Final = f"""
     SELECT {_VIEW}, (
       SELECT json_object_agg(shard, n) FROM (
         SELECT shard, count(*) AS n FROM living(held.shards) GROUP BY shard) counted
-    )::text AS entities
+    )::text AS entities,
+    (SELECT json_object_agg(shard, json_build_object('at', at, 'source', coalesce(source, '')))
+     FROM shard_moves)::text AS moved
     FROM {_HELD}"""
 ENTITIES: Final = """
     SELECT kind, namespace, id FROM living(ARRAY[$1::int])
@@ -86,6 +89,7 @@ END_BLOCKERS: Final = """
 _members: Final = msgspec.json.Decoder(list[tuple[Member, State, int, Load]])
 _plan: Final = msgspec.json.Decoder(Plan)
 _counts: Final = msgspec.json.Decoder(dict[int, int])
+_moved: Final = msgspec.json.Decoder(dict[int, Moved])
 
 
 class Reader:
@@ -129,6 +133,10 @@ def counts(row: Row) -> dict[int, int]:
     """The entities of every shard."""
     found = _counts.decode(row["entities"] or "{}")
     return {shard: found.get(shard, 0) for shard in row["shards"] or []}
+
+
+def moved(row: Row) -> dict[int, Moved]:
+    return _moved.decode(row["moved"] or "{}")
 
 
 def as_json(value: object) -> str:

@@ -60,6 +60,19 @@ class HookRow(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str = ""
 
 
+class InboundRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Where programs outside may start runs, or send them signals."""
+
+    namespace: str
+    name: str
+    rule: bytes  # JSON: what a delivery does; see core.inbound
+    key: str  # which key sealed the secret that is to be shown or signed with
+    sealed: bytes
+    created_at: float
+    updated_at: float
+    updated_by: str = ""
+
+
 class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
     """A worker that is connected somewhere, or was a moment ago."""
 
@@ -80,6 +93,12 @@ class SettingRow(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     at: float
     by: str = ""
+
+
+class NamespaceRow(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    workflows: int
+    open_runs: int
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -159,6 +178,21 @@ class Registry(Protocol):
 
     async def delete_hook(self, id: str) -> bool: ...
 
+    # Webhooks that come in.
+
+    async def put_inbound(self, row: InboundRow) -> None:
+        """Insert, or replace the one of this name; when it was created first stays."""
+
+    async def reseal_inbound(self, row: InboundRow) -> bool:
+        """Replace key and sealed text if it was not changed since; nothing else changes."""
+
+    async def inbound(self, namespace: str, name: str) -> InboundRow | None: ...
+
+    async def inbounds(self, namespace: str | None = None) -> list[InboundRow]:
+        """By namespace and name."""
+
+    async def delete_inbound(self, namespace: str, name: str) -> bool: ...
+
     # Workers.
 
     async def put_workers(self, rows: Sequence[WorkerRow]) -> None:
@@ -194,3 +228,13 @@ class Registry(Protocol):
 
     async def count_open_runs(self, namespace: str, limit: int) -> int:
         """Runs of the namespace that have not ended; exact up to `limit`."""
+
+    # For those who look.
+
+    async def namespaces(
+        self, only: str | None = None, *, limit: int, counted: int = 1_000
+    ) -> list[NamespaceRow]:
+        """Those that have workflows, runs, or tokens that are not revoked, by name; counts up to `counted`.
+
+        `only`: that one, if it is one of them.
+        """

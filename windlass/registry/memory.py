@@ -10,18 +10,38 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from windlass.journal import StoreRefused
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
+from windlass.registry import (
+    AuditQuery,
+    AuditRow,
+    HookRow,
+    InboundRow,
+    NamespaceRow,
+    SecretRow,
+    SettingRow,
+    TokenRow,
+    WorkerRow,
+)
 from windlass.registry.values import at_most, check, holdable, written
 
 
 class MemoryRegistry:
-    """See `Registry` for what each method promises. `open_runs` counts those of a namespace."""
+    """See `Registry` for what each method promises.
 
-    def __init__(self, open_runs: Callable[[str], int] = lambda namespace: 0) -> None:
+    `open_runs` counts those of a namespace; `spaces` are the namespaces of the journal beside it, each with
+    how many workflows it has.
+    """
+
+    def __init__(
+        self,
+        open_runs: Callable[[str], int] = lambda namespace: 0,
+        spaces: Callable[[], Mapping[str, int]] = dict,
+    ) -> None:
         self._open_runs = open_runs
+        self._spaces = spaces
         self._tokens: dict[str, TokenRow] = {}
         self._secrets: dict[tuple[str, str], SecretRow] = {}
         self._hooks: dict[str, HookRow] = {}
+        self._inbound: dict[tuple[str, str], InboundRow] = {}
         self._workers: dict[str, WorkerRow] = {}
         self._settings: dict[str, SettingRow] = {}
         self._audit: list[AuditRow] = []  # in the order of their numbers
@@ -92,6 +112,30 @@ class MemoryRegistry:
     async def delete_hook(self, id: str) -> bool:
         return self._hooks.pop(id, None) is not None
 
+    async def put_inbound(self, row: InboundRow) -> None:
+        check(row)
+        place = (row.namespace, row.name)
+        before = self._inbound.get(place, row)
+        self._inbound[place] = replace(row, created_at=before.created_at)
+
+    async def reseal_inbound(self, row: InboundRow) -> bool:
+        check(row)
+        kept = self._inbound.get((row.namespace, row.name))
+        if kept is None or kept.updated_at != row.updated_at:
+            return False
+        self._inbound[row.namespace, row.name] = replace(kept, key=row.key, sealed=row.sealed)
+        return True
+
+    async def inbound(self, namespace: str, name: str) -> InboundRow | None:
+        return self._inbound.get((namespace, name))
+
+    async def inbounds(self, namespace: str | None = None) -> list[InboundRow]:
+        found = [row for row in self._inbound.values() if namespace in (None, row.namespace)]
+        return sorted(found, key=lambda row: (row.namespace, row.name))
+
+    async def delete_inbound(self, namespace: str, name: str) -> bool:
+        return self._inbound.pop((namespace, name), None) is not None
+
     async def put_workers(self, rows: Sequence[WorkerRow]) -> None:
         for row in rows:
             check(row)
@@ -135,6 +179,21 @@ class MemoryRegistry:
 
     async def count_open_runs(self, namespace: str, limit: int) -> int:
         return min(self._open_runs(namespace), at_most(limit))
+
+    async def namespaces(
+        self, only: str | None = None, *, limit: int, counted: int = 1_000
+    ) -> list[NamespaceRow]:
+        valid = {row.namespace for row in self._tokens.values() if row.revoked_at is None} - {"*"}
+        spaces = {**dict.fromkeys(valid, 0), **self._spaces()}
+        return [
+            NamespaceRow(
+                name=name,
+                workflows=min(spaces[name], at_most(counted)),
+                open_runs=await self.count_open_runs(name, counted),
+            )
+            for name in sorted(spaces)[: at_most(limit)]
+            if only in (None, name)
+        ]
 
 
 def _fits(row: AuditRow, query: AuditQuery) -> bool:

@@ -20,7 +20,18 @@ from windlass.journal import StoreBusy, StoreRefused, StoreUnknown
 from windlass.postgres import DatabaseUnusable, Place, Verdict, connect, verdict
 from windlass.postgres.connection import BY_INDEX
 from windlass.postgres.readers import close
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
+from windlass.registry import (
+    AuditQuery,
+    AuditRow,
+    HookRow,
+    InboundRow,
+    NamespaceRow,
+    SecretRow,
+    SettingRow,
+    TokenRow,
+    WorkerRow,
+    spaces,
+)
 from windlass.registry import postgres_rows as rows
 from windlass.registry.values import at_most, bounded, check, holdable, written
 
@@ -114,6 +125,25 @@ class PostgresRegistry:
     async def delete_hook(self, id: str) -> bool:
         return bool(await self._changed(rows.DELETE_HOOK, id))
 
+    async def put_inbound(self, row: InboundRow) -> None:
+        check(row)
+        await self._changed(rows.PUT_INBOUND, *rows.values(row))
+
+    async def reseal_inbound(self, row: InboundRow) -> bool:
+        check(row)
+        values = (row.namespace, row.name, row.updated_at, row.key, row.sealed)
+        return bool(await self._changed(rows.RESEAL_INBOUND, *values))
+
+    async def inbound(self, namespace: str, name: str) -> InboundRow | None:
+        found = await self._rows(rows.INBOUND, namespace, name)
+        return rows.inbound(found[0]) if found else None
+
+    async def inbounds(self, namespace: str | None = None) -> list[InboundRow]:
+        return [rows.inbound(row) for row in await self._rows(rows.INBOUNDS, namespace)]
+
+    async def delete_inbound(self, namespace: str, name: str) -> bool:
+        return bool(await self._changed(rows.DELETE_INBOUND, namespace, name))
+
     async def put_workers(self, rows_: Sequence[WorkerRow]) -> None:
         for row in rows_:
             check(row)
@@ -156,6 +186,12 @@ class PostgresRegistry:
     async def count_open_runs(self, namespace: str, limit: int) -> int:
         found = await self._rows(rows.COUNT_OPEN_RUNS, namespace, at_most(limit))
         return int(found[0][0]) if found else 0
+
+    async def namespaces(
+        self, only: str | None = None, *, limit: int, counted: int = 1_000
+    ) -> list[NamespaceRow]:
+        found = await self._rows(spaces.POSTGRES, only, at_most(limit), at_most(counted))
+        return [NamespaceRow(name=name, workflows=flows, open_runs=runs) for name, flows, runs in found]
 
     async def _rows(self, sql: str, *values: Any) -> list[Any]:
         """What is found; nothing if something is named that nothing can be named."""

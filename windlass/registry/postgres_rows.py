@@ -7,10 +7,19 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
+from windlass.registry import (
+    AuditQuery,
+    AuditRow,
+    HookRow,
+    InboundRow,
+    SecretRow,
+    SettingRow,
+    TokenRow,
+    WorkerRow,
+)
 
 
-def values(row: TokenRow | HookRow) -> tuple[Any, ...]:
+def values(row: TokenRow | HookRow | InboundRow) -> tuple[Any, ...]:
     """Field by field, in the order of the columns."""
     return tuple(msgspec.structs.asdict(row).values())
 
@@ -56,6 +65,10 @@ def hook(row: Any) -> HookRow:
     return HookRow(**found | {"on": tuple(found["on"])})
 
 
+def inbound(row: Any) -> InboundRow:
+    return InboundRow(**dict(zip(InboundRow.__struct_fields__, row, strict=True)))
+
+
 def worker(row: Any) -> WorkerRow:
     return WorkerRow(**dict(zip(WorkerRow.__struct_fields__, row, strict=True)))
 
@@ -72,6 +85,7 @@ def line(row: Any) -> AuditRow:
 _TOKEN: Final = ", ".join(TokenRow.__struct_fields__)
 _SECRET: Final = ", ".join(SecretRow.__struct_fields__)
 _HOOK: Final = ", ".join(f'"{name}"' for name in HookRow.__struct_fields__)
+_INBOUND: Final = ", ".join(InboundRow.__struct_fields__)
 _WORKER: Final = ", ".join(f'"{name}"' for name in WorkerRow.__struct_fields__)
 _SETTING: Final = ", ".join(f'"{name}"' for name in SettingRow.__struct_fields__)
 _AUDIT: Final = ", ".join(AuditRow.__struct_fields__)
@@ -120,6 +134,22 @@ HOOKS: Final = f"""
     SELECT {_HOOK} FROM webhooks WHERE $1::text IS NULL OR namespace = $1 ORDER BY created_at, id
 """
 DELETE_HOOK: Final = "DELETE FROM webhooks WHERE id = $1 RETURNING true"
+
+PUT_INBOUND: Final = f"""
+    INSERT INTO inbound_hooks ({_INBOUND}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (namespace, name) DO UPDATE SET
+      rule = excluded.rule, key = excluded.key, sealed = excluded.sealed,
+      updated_at = excluded.updated_at, updated_by = excluded.updated_by
+"""
+RESEAL_INBOUND: Final = """
+    UPDATE inbound_hooks SET key = $4, sealed = $5
+    WHERE namespace = $1 AND name = $2 AND updated_at = $3 RETURNING true
+"""
+INBOUND: Final = f"SELECT {_INBOUND} FROM inbound_hooks WHERE namespace = $1 AND name = $2"
+INBOUNDS: Final = f"""
+    SELECT {_INBOUND} FROM inbound_hooks WHERE $1::text IS NULL OR namespace = $1 ORDER BY namespace, name
+"""
+DELETE_INBOUND: Final = "DELETE FROM inbound_hooks WHERE namespace = $1 AND name = $2 RETURNING true"
 
 PUT_WORKERS: Final = f"""
     INSERT INTO workers ({_WORKER}) SELECT {_WORKER} FROM unnest(

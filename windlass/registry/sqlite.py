@@ -9,7 +9,18 @@ from typing import Any, Final, Protocol, TypeVar, get_args
 import msgspec
 
 from windlass.core.vocabulary import ENDED, RunStatus
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
+from windlass.registry import (
+    AuditQuery,
+    AuditRow,
+    HookRow,
+    InboundRow,
+    NamespaceRow,
+    SecretRow,
+    SettingRow,
+    TokenRow,
+    WorkerRow,
+    spaces,
+)
 from windlass.registry.values import at_most, bounded, check, holdable, written
 
 T = TypeVar("T")
@@ -85,6 +96,24 @@ class SqliteRegistry:
     async def delete_hook(self, id: str) -> bool:
         return await self._changed(DELETE_HOOK, {"id": id}) > 0
 
+    async def put_inbound(self, row: InboundRow) -> None:
+        check(row)
+        await self._changed(PUT_INBOUND, msgspec.structs.asdict(row))
+
+    async def reseal_inbound(self, row: InboundRow) -> bool:
+        check(row)
+        return await self._changed(RESEAL_INBOUND, msgspec.structs.asdict(row)) > 0
+
+    async def inbound(self, namespace: str, name: str) -> InboundRow | None:
+        found = await self._rows(INBOUND, {"namespace": namespace, "name": name})
+        return _inbound(found[0]) if found else None
+
+    async def inbounds(self, namespace: str | None = None) -> list[InboundRow]:
+        return [_inbound(row) for row in await self._rows(INBOUNDS, {"namespace": namespace})]
+
+    async def delete_inbound(self, namespace: str, name: str) -> bool:
+        return await self._changed(DELETE_INBOUND, {"namespace": namespace, "name": name}) > 0
+
     async def put_workers(self, rows: Sequence[WorkerRow]) -> None:
         for row in rows:
             check(row)
@@ -128,6 +157,13 @@ class SqliteRegistry:
         found = await self._rows(COUNT_OPEN_RUNS, {"namespace": namespace, "limit": at_most(limit)})
         return int(found[0][0]) if found else 0
 
+    async def namespaces(
+        self, only: str | None = None, *, limit: int, counted: int = 1_000
+    ) -> list[NamespaceRow]:
+        asked = {"only": only, "limit": at_most(limit), "counted": at_most(counted)}
+        found = await self._rows(spaces.SQLITE, asked)
+        return [NamespaceRow(name=name, workflows=flows, open_runs=runs) for name, flows, runs in found]
+
     async def _changed(self, sql: str, values: Mapping[str, Any]) -> int:
         """How many rows were changed; none if something is named that nothing can be named."""
         if not holdable(*values.values()):
@@ -162,6 +198,10 @@ def _hook(row: Row) -> HookRow:
     return HookRow(**values | {"on": tuple(msgspec.json.decode(values["on"], type=list[str]))})
 
 
+def _inbound(row: Row) -> InboundRow:
+    return InboundRow(**dict(zip(InboundRow.__struct_fields__, row, strict=True)))
+
+
 def _worker(row: Row) -> WorkerRow:
     return WorkerRow(**dict(zip(WorkerRow.__struct_fields__, row, strict=True)))
 
@@ -178,6 +218,7 @@ def _line(row: Row) -> AuditRow:
 _TOKEN: Final = ", ".join(TokenRow.__struct_fields__)
 _SECRET: Final = ", ".join(SecretRow.__struct_fields__)
 _HOOK: Final = ", ".join(f'"{name}"' for name in HookRow.__struct_fields__)
+_INBOUND: Final = ", ".join(InboundRow.__struct_fields__)
 _WORKER: Final = ", ".join(f'"{name}"' for name in WorkerRow.__struct_fields__)
 _SETTING: Final = ", ".join(f'"{name}"' for name in SettingRow.__struct_fields__)
 _AUDIT: Final = ", ".join(AuditRow.__struct_fields__)
@@ -223,6 +264,24 @@ HOOKS: Final = f"""
     SELECT {_HOOK} FROM webhooks WHERE :namespace IS NULL OR namespace = :namespace ORDER BY created_at, id
 """
 DELETE_HOOK: Final = "DELETE FROM webhooks WHERE id = :id"
+
+PUT_INBOUND: Final = f"""
+    INSERT INTO inbound_hooks ({_INBOUND})
+    VALUES (:namespace, :name, :rule, :key, :sealed, :created_at, :updated_at, :updated_by)
+    ON CONFLICT (namespace, name) DO UPDATE SET
+      rule = excluded.rule, key = excluded.key, sealed = excluded.sealed,
+      updated_at = excluded.updated_at, updated_by = excluded.updated_by
+"""
+RESEAL_INBOUND: Final = """
+    UPDATE inbound_hooks SET key = :key, sealed = :sealed
+    WHERE namespace = :namespace AND name = :name AND updated_at = :updated_at
+"""
+INBOUND: Final = f"SELECT {_INBOUND} FROM inbound_hooks WHERE namespace = :namespace AND name = :name"
+INBOUNDS: Final = f"""
+    SELECT {_INBOUND} FROM inbound_hooks WHERE :namespace IS NULL OR namespace = :namespace
+    ORDER BY namespace, name
+"""
+DELETE_INBOUND: Final = "DELETE FROM inbound_hooks WHERE namespace = :namespace AND name = :name"
 
 PUT_WORKER: Final = f"""
     INSERT OR REPLACE INTO workers ({_WORKER})

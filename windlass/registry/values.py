@@ -15,14 +15,25 @@ from typing import Final
 import msgspec
 
 from windlass.journal import StoreRefused
-from windlass.registry import AuditQuery, AuditRow, HookRow, SecretRow, SettingRow, TokenRow, WorkerRow
+from windlass.registry import (
+    AuditQuery,
+    AuditRow,
+    HookRow,
+    InboundRow,
+    SecretRow,
+    SettingRow,
+    TokenRow,
+    WorkerRow,
+)
+
+Kept = TokenRow | SecretRow | HookRow | InboundRow | WorkerRow | SettingRow | AuditRow
 
 LARGEST: Final = 2**63 - 1
 MANY: Final = 2**31 - 1
 _UNHOLDABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
-def check(row: TokenRow | SecretRow | HookRow | WorkerRow | SettingRow | AuditRow) -> None:
+def check(row: Kept) -> None:
     """Raises StoreRefused. Everything that can be wrong with a row is said here, before anything changes."""
     for name, value in msgspec.structs.asdict(row).items():
         for one in value if isinstance(value, tuple) else (value,):

@@ -21,7 +21,11 @@ from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable,
 from windlass.core.names import RunId, run_id
 from windlass.core.strategies import BY_TYPE, run_prefix
 from windlass.core.task import Json
+from windlass.sdk.inbound import Inbound
+from windlass.sdk.limits import Limits
+from windlass.sdk.schedules import Schedules
 from windlass.sdk.sse import Event, read_events
+from windlass.sdk.steering import Steering
 from windlass.sdk.tasks import NO_WORKER, NoWorker, Tasks, is_error, words_of
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
@@ -76,7 +80,7 @@ class Applied:
 
 
 @dataclass(slots=True)
-class Client(Tasks):
+class Client(Tasks, Steering, Schedules, Limits, Inbound):
     """One connection, kept open between requests. Not for several threads at once.
 
     Every request it makes is safe to repeat: a start has a run id of ours, an order has its key, and a
@@ -156,9 +160,11 @@ class Client(Tasks):
     def runs(
         self,
         *,
+        search: str | None = None,  # the beginning of an id, or a part of a workflow's
         workflow: str | None = None,
         status: str | None = None,
         label: str | None = None,  # k=v
+        waiting_for: str | None = None,  # approval, signal, any
         started_after: str | None = None,  # 2026-01-01T08:00:00Z
         started_before: str | None = None,
         limit: int = 20,
@@ -166,6 +172,7 @@ class Client(Tasks):
     ) -> Json:
         """One page, newest first: {items, next}."""
         asked: dict[str, object] = {"workflow": workflow, "status": status, "label": label}
+        asked |= {"waitingFor": waiting_for, "search": search}
         asked |= {"startedAfter": started_after, "startedBefore": started_before}
         asked |= {"limit": limit, "after": after}
         return self._send("GET", f"{API}/runs", query=asked)
@@ -277,7 +284,7 @@ class Client(Tasks):
         """How workers are chosen: {strategy, load, weights, …, configured, setBy, switches}."""
         return self._send("GET", f"{API}/assignment")
 
-    def set_assignment(self, strategy: str | None = None, **others: Json) -> Json:
+    def set_assignment(self, /, strategy: str | None = None, **others: Json) -> Json:
         """Choose them otherwise from the next task on, on all nodes. What is not said stays as it is."""
         asked = {**others} if strategy is None else {"strategy": strategy, **others}
         return self._send("PUT", f"{API}/assignment", _json(asked))
@@ -343,7 +350,7 @@ class Client(Tasks):
     def whoami(self) -> Json:
         return self._send("GET", f"{API}/whoami")
 
-    def audit(self, **filters: Json) -> Json:
+    def audit(self, /, **filters: Json) -> Json:
         """See `GET /api/v1/audit` for what can be asked for."""
         return self._send("GET", f"{API}/audit", query=filters)
 

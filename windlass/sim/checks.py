@@ -13,18 +13,29 @@ from windlass.core import document
 from windlass.core.cluster import NodeId
 from windlass.core.definition import Definition
 from windlass.core.events import (
+    Acknowledged,
+    AnyEvent,
     AttemptFailed,
+    ChildDropped,
+    LimitEvent,
+    PermitReturned,
     RunEvent,
     RunStarted,
     StepFailed,
     StepQueued,
+    StepSkipped,
     StepSucceeded,
     WaitStarted,
+    WorkflowEvent,
 )
-from windlass.core.names import Attempt, Key, StepId
-from windlass.core.run_state import Run, apply
+from windlass.core.names import Attempt, Key, StepId, run_key
+from windlass.core.run_model import Run
+from windlass.core.run_state import apply
 from windlass.core.task import Failure
+from windlass.core.waiting import waiting_for
 from windlass.journal import Group, Store
+from windlass.sim.firings import Firings
+from windlass.sim.permits import Permits
 from windlass.wire import codec
 
 
@@ -51,7 +62,9 @@ class Auditor:
     def __init__(self, *, is_dead: Callable[[NodeId], bool], doubtful: Callable[[], bool]) -> None:
         self._is_dead = is_dead  # whether the others have declared this life of a node dead
         self._doubtful = doubtful  # whether some may act on a history that the database has lost
-        self._definitions: dict[int, Definition] = {}  # by version of the one workflow
+        self._definitions: dict[tuple[str, int], Definition] = {}  # by workflow and version
+        self._permits = Permits()
+        self._firings = Firings()
         self._epochs: dict[int, int] = defaultdict(int)
         self._seqs: dict[Key, int] = defaultdict(int)
         self._runs: dict[Key, Run] = {}
@@ -60,6 +73,8 @@ class Auditor:
         self._offers: set[Name] = set()  # that left for other nodes before their attempt was over
         self._writers: dict[tuple[int, int], str] = {}  # by shard and epoch
         self._running: dict[Name, list[NodeId]] = defaultdict(list)  # where, right now
+        self._told: dict[Key, str | None] = {}  # what their rows say that runs wait for
+        self._stopped: set[Key] = set()  # runs of which others know that they are no more
         self.poisoned: set[Name] = set()  # results that no store can keep
         self.commits = 0
         self.events = 0
@@ -78,16 +93,40 @@ class Auditor:
                 )
             self._epochs[group.shard] = group.epoch
             for written in group.documents:
-                self._definitions[written.version] = document.read(msgspec.json.decode(written.body))
+                read = document.read(msgspec.json.decode(written.body))
+                self._definitions[written.key.id, written.version] = read
             for fact in group.facts:
                 self.events += 1
                 if fact.seq != self._seqs[fact.key] + 1:
                     raise Violation(f"{fact.key.text()} jumps from {self._seqs[fact.key]} to {fact.seq}")
                 self._seqs[fact.key] = fact.seq
                 event = codec.decode_event(fact.type, fact.version, fact.body)
-                if fact.key.kind == "run":
-                    assert isinstance(event, RunEvent)
-                    self._check(fact.key, event)
+                self._check_any(fact.key, event)
+            self._told |= {row.key: row.waiting_for for row in group.runs}
+            for key in dict.fromkeys(fact.key for fact in group.facts if fact.key.kind == "run"):
+                self._check_waiting(key)
+            for key in group.purged:
+                if key.kind == "limit":  # it begins anew when somebody asks for it again
+                    del self._seqs[key]
+
+    def _check_any(self, key: Key, event: AnyEvent) -> None:
+        match key.kind:
+            case "run":
+                assert isinstance(event, RunEvent)
+                self._check(key, event)
+                self._permits.run_said(key, event)
+            case "workflow":
+                assert isinstance(event, WorkflowEvent)
+                self._firings.said(key, event)
+            case "limit":
+                assert isinstance(event, LimitEvent)
+                self._permits.limit_said(key, event)
+
+    def _check_waiting(self, key: Key) -> None:
+        """What happened and what lists show of it are kept together."""
+        waits, told = waiting_for(self._runs[key]), self._told.get(key)
+        if waits != told:
+            raise Violation(f"{key.id} waits for {waits!r}, and its row says {told!r}")
 
     def offered(self, name: Name) -> None:
         """An owner has begun to offer this attempt to another node."""
@@ -138,7 +177,7 @@ class Auditor:
         run = self._runs.get(key)
         if run is None or run.ended is not None:
             return True
-        state = run.steps[run.definition.index[step]]
+        state = run.steps[run.at(step)]
         return state.attempt != attempt or state.phase not in ("queued", "running")
 
     def seq(self, key: Key) -> int:
@@ -161,11 +200,15 @@ class Auditor:
         What was queued and is running in the history that is lost may still turn up.
         """
         kept = copy.deepcopy((self._definitions, self._epochs, self._seqs, self._runs, self._ended_steps))
+        told = dict(self._told)
+        counted = copy.deepcopy((self._permits, self._firings))
         writers = dict(self._writers)
 
         def restore() -> None:
             self._definitions, self._epochs, self._seqs, self._runs, self._ended_steps = kept
-            self._writers = writers
+            self._permits, self._firings = counted
+            self._permits.trusted = False
+            self._writers, self._told = writers, told
             self._running.clear()
 
         return restore
@@ -178,8 +221,18 @@ class Auditor:
     def parked(self, key: Key) -> list[StepId]:
         """Steps that wait for an operator, by what was kept."""
         run = self._runs[key]
-        states = zip(run.definition.steps, run.steps, strict=True)
-        return [step.id for step, state in states if state.phase == "parked"] if run.ended is None else []
+        return [step.id for step, state in run.all_steps() if state.phase == "parked" and run.ended is None]
+
+    def runs(self) -> list[Key]:
+        """All that have ever begun, whoever began them."""
+        return sorted(self._runs)
+
+    def unsettled(self) -> str:
+        """A run that has not ended, or owes something."""
+        for key in self.runs():
+            if not self._runs[key].settled:
+                return f"{key.id} is still {self._runs[key].status}: {self.describe(key)}"
+        return ""
 
     def status(self, key: Key) -> str:
         return self._runs[key].status
@@ -190,15 +243,18 @@ class Auditor:
 
     def describe(self, key: Key) -> str:
         run = self._runs[key]
-        return f"{ {phase: n for phase, n in run.counts.items() if n} }, wakes at {run.wake_at}"
+        phases = {phase: n for phase, n in run.counts.items() if n}
+        return f"{phases}, wakes at {run.wake_at}, owes {list(run.debts)}, claims {run.claims}"
 
     def _check(self, key: Key, event: RunEvent) -> None:
         if isinstance(event, RunStarted):
             if key in self._runs:
                 raise Violation(f"{key.id} started twice")
-            self._runs[key] = Run(self._definition(event))
+            if key in self._stopped and not self._doubtful():
+                raise Violation(f"{key.id} began after the one that wanted it heard that it is no more")
+            self._runs[key] = Run(self._definition(event), key)
         run = self._runs[key]
-        if run.ended is not None:
+        if run.ended is not None and not isinstance(event, Acknowledged | PermitReturned | ChildDropped):
             raise Violation(f"{key.id} had ended and then {event!r} happened")
         match event:
             case StepQueued():
@@ -209,7 +265,9 @@ class Auditor:
             case AttemptFailed(failure=Failure(type="NotKept")):
                 if (key, event.step, event.attempt) not in self.poisoned:
                     raise Violation(f"{key.id}/{event.step} failed for a neighbour's fault: {event.failure}")
-            case StepSucceeded() | StepFailed():
+            case Acknowledged(errand=errand) if errand.startswith("stop:"):
+                self._check_stopped(run_key(errand.removeprefix("stop:")))
+            case StepSucceeded() | StepFailed() | StepSkipped():
                 if (key, event.step) in self._ended_steps:
                     raise Violation(f"{key.id}/{event.step} ended twice")
                 self._ended_steps.add((key, event.step))
@@ -217,24 +275,36 @@ class Auditor:
                 pass
         apply(run, event)
 
+    def _check_stopped(self, child: Key) -> None:
+        self._stopped.add(child)
+        run = self._runs.get(child)
+        if run is not None and run.ended is None and run.undoing is None and not self._doubtful():
+            raise Violation(f"{child.id} goes on, and the one that began it heard that it is no more")
+
     def _definition(self, event: RunStarted) -> Definition:
-        return self._definitions[event.version] if event.document is None else document.read(event.document)
+        if event.document is not None:
+            return document.read_literally(event.document)
+        return self._definitions[event.workflow, event.version]
 
     def _check_order(self, key: Key, run: Run, step: StepId) -> None:
         if (key, step) in self._ended_steps:
             raise Violation(f"{key.id}/{step} had ended and is queued again")
-        for parent in run.definition.steps[run.definition.index[step]].needs:
+        for parent in run.step(run.at(step)).needs:
             if (key, parent) not in self._ended_steps:
                 raise Violation(f"{key.id}/{step} is queued before its parent {parent} has ended")
 
     async def finished(self, disk: Store, shard_of: dict[Key, int], acknowledged: set[Key]) -> None:
-        """After the calm: everything acknowledged has ended, and the rows say so too."""
+        """After the calm: everything that began has ended, and the rows say so too."""
+        if left := self._permits.left():
+            raise Violation(left)
+        if amiss := self._firings.amiss(self._runs.keys()):
+            raise Violation(amiss)
         for key in sorted(acknowledged):
             run = self._runs[key]
             row = await disk.run(shard_of[key], key)
             if run.ended is None:
                 raise Violation(f"{key.id} was acknowledged and never ended: {self.describe(key)}")
-            if row is None or row.status != run.status or not row.settled:
+            if row is None or row.status != run.status or not row.settled or row.waiting_for:
                 raise Violation(f"{key.id} is {run.status}, but its row says {row}")
         stuck = await disk.stuck("default")
         if stuck:

@@ -8,16 +8,27 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from windlass.core import document, sharding
-from windlass.core.commands import CancelRun, DefineWorkflow, PauseRun, ReleaseStep, ResumeRun, StartRun
+from windlass.core.commands import (
+    CancelRun,
+    DefineWorkflow,
+    PauseRun,
+    ReleaseStep,
+    ResumeRun,
+    SignalRun,
+    StartRun,
+)
 from windlass.core.errors import NotFound, Refused, Unavailable, Unknown
 from windlass.core.names import Key, WorkflowId, run_key, workflow_key
 from windlass.core.orders import Read
+from windlass.core.task import Json
+from windlass.core.timetable import Timetable
 from windlass.engine.definitions import OWN
 from windlass.engine.node import Node
 from windlass.journal import StoreError
 from windlass.journal.memory import MemoryStore
 from windlass.leases.memory import MemoryLeases
 from windlass.sim.checks import Auditor, Violation
+from windlass.sim.control import kid_document, tick_document, tick_timetable
 from windlass.sim.documents import any_document
 from windlass.sim.home import Gone, Home
 from windlass.sim.listener import Listener
@@ -25,7 +36,7 @@ from windlass.sim.listener import Listener
 PATIENCE_S: Final = 8.0  # of a client; a node answers within 5 s if it lives
 PROMISED_S: Final = 5.0  # and in the calm, with what was asked for
 
-Order = StartRun | CancelRun | PauseRun | ResumeRun | ReleaseStep | DefineWorkflow
+Order = StartRun | CancelRun | PauseRun | ResumeRun | ReleaseStep | SignalRun | DefineWorkflow
 
 
 class Stage(Protocol):
@@ -78,12 +89,24 @@ class Clients:
                 await self.define(chance.randrange(2, 1000))
 
     async def define(self, number: int) -> None:
-        written = any_document(self._chance, number, self._stage.places)
-        ident = str(self._chance.random())
+        await self._define(any_document(self._chance, number, self._stage.places))
+
+    async def define_others(self, until_s: float) -> None:
+        """What runs begin by themselves, and what begins by its schedule."""
+        await self._define(kid_document())
+        start = self._stage.now()
+        timetable = tick_timetable(self._chance, start=start, end=start + until_s)
+        await self._define(tick_document(), timetable)
+
+    async def _define(self, written: dict[str, Json], timetable: Timetable | None = None) -> None:
         command = DefineWorkflow(
-            id=ident, document=written, document_hash=document.digest(written), at=self._stage.now()
+            id=str(self._chance.random()),
+            document=written,
+            document_hash=document.digest(written),
+            timetable=timetable,
+            at=self._stage.now(),
         )
-        await self._insist(workflow_key("w"), command)
+        await self._insist(workflow_key(written["id"]), command)
 
     async def finish(self) -> None:
         """In the calm: see to it that everything can end; and every node takes one more run."""
@@ -91,7 +114,7 @@ class Clients:
         if stage.forgotten:  # somebody resumed them, and then that never happened
             for key in [key for key in sorted(stage.acknowledged) if stage.auditor.status(key) == "paused"]:
                 await self._insist(key, ResumeRun(id="once more", at=stage.now()), refusable=True)
-        for key in sorted(stage.acknowledged):  # workers died of them, as it seemed
+        for key in stage.auditor.runs():  # workers died of them, as it seemed
             for step in stage.auditor.parked(key):
                 await self._insist(
                     key, ReleaseStep(id=f"{step} again", step=step, at=stage.now()), refusable=True
@@ -101,10 +124,8 @@ class Clients:
 
     def unfinished(self) -> str:
         """What was acknowledged and has not ended."""
-        for key in sorted(self._stage.acknowledged):
-            status = self._stage.auditor.status(key)
-            if status in ("running", "paused"):
-                return f"{key.id} is still {status}: {self._stage.auditor.describe(key)}"
+        if open_run := self._stage.auditor.unsettled():
+            return open_run
         for listener in self._listeners:
             if not (listener.over or self._stage.forgotten):
                 return f"a listener of {listener.key.id} has heard nothing after {listener.seq}"
@@ -139,9 +160,13 @@ class Clients:
 
     async def _meddle(self, key: Key) -> None:
         ident, now = str(self._chance.random()), self._stage.now
-        match self._chance.choice(["cancel", "pause", "doubled pause"]):
+        match self._chance.choice(["cancel", "pause", "doubled pause", "signal"]):
             case "cancel":
                 await self._insist(key, CancelRun(id=ident, at=now()), refusable=True)
+            case "signal":
+                for _ in range(2):  # the second changes nothing
+                    order = SignalRun(id=ident, name="go", data=1, at=now())
+                    await self._insist(key, order, refusable=True)
             case how:
                 await self._insist(key, PauseRun(id=ident, at=now()), refusable=True)
                 await asyncio.sleep(self._chance.uniform(0.0, 20.0))
@@ -184,7 +209,8 @@ class Clients:
                     stage.broken(Violation(f"{order!r} failed in the calm: {error!r}"))
                 await asyncio.sleep(self._chance.uniform(0.05, 1.0))
             except Refused as refusal:
-                ended = "already ended" in str(refusal) or "not parked" in str(refusal)
+                words = ("already ended", "not parked", "has failed already")
+                ended = any(word in str(refusal) for word in words)
                 if refusable and ended and not isinstance(refusal, NotFound):
                     return
                 if isinstance(refusal, NotFound) and stage.forgotten:

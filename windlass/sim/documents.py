@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 from windlass.core.task import Json
+from windlass.sim.control import add_control
 
 
 def any_document(chance: random.Random, number: int, places: Sequence[str]) -> dict[str, Json]:
@@ -41,4 +42,6 @@ def any_document(chance: random.Random, number: int, places: Sequence[str]) -> d
         written["deadline"] = "30s"
     if chance.random() < 0.1:
         written["queue_timeout"] = "20s"
+    if chance.random() < 0.5:
+        add_control(chance, written)
     return written

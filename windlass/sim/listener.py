@@ -75,4 +75,4 @@ class Listener:
         if seq > self._kept():
             raise Violation(f"a listener of {self.key.id} heard {seq}, and only {self._kept()} were kept")
         self.seq = seq
-        self.over = isinstance(event, RunEnded)
+        self.over = self.over or isinstance(event, RunEnded)

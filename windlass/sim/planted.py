@@ -6,23 +6,28 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from windlass.core import run as run_core
 from windlass.core.cluster import NodeId
 from windlass.core.detector import Detector
-from windlass.core.effects import Effect
+from windlass.core.effects import Dispatch, Effect, Watch
+from windlass.core.errands import CancelOther, Errand, GiveBack, Permit
 from windlass.core.errors import Refused, Unknown
-from windlass.core.names import Attempt, SessionId, StepId
+from windlass.core.names import Attempt, Key, SessionId, StepId
 from windlass.core.needs import needs
-from windlass.core.run_state import Run
+from windlass.core.run_model import Run
+from windlass.engine import batch as batch_module
 from windlass.engine import shard as shard_module
-from windlass.engine.batch import Batch
+from windlass.engine.batch import Batch, Touched
+from windlass.engine.carrier import Carrier, LastWord
+from windlass.engine.errands import Errands
 from windlass.engine.herald import Herald
 from windlass.engine.host import NodeHost
 from windlass.engine.letters import Letter
-from windlass.engine.live import Live
+from windlass.engine.live import Live, effects_owed
 from windlass.engine.membership import Membership
 from windlass.engine.memory import Memory
-from windlass.engine.outbox import carry_out
 from windlass.engine.shard import Shard
 from windlass.engine.tenure import Tenure
 from windlass.engine.timers import Timers
@@ -52,7 +57,7 @@ def effects_before_commit() -> contextlib.AbstractContextManager[None]:
             if isinstance(touched.live.entity, Run):
                 touched.live.context = touched.live.entity.context
                 owed = run_core.effects(touched.run_events)
-                carry_out(self.around.dispatcher, self, touched.live, owed)
+                self._carry_out(touched.live, owed)
         return await keep(self, group, batch, letters)
 
     return _instead(Shard, "_keep", early)
@@ -136,7 +141,7 @@ def one_bad_letter_fails_its_group() -> contextlib.AbstractContextManager[None]:
 
 def late_results_are_taken() -> contextlib.AbstractContextManager[None]:
     def anything(run: Run, step: StepId, attempt: Attempt) -> bool:
-        return run.ended is None and step in run.definition.index
+        return run.ended is None and run.place(step) is not None
 
     return _instead(run_core, "_expects", anything)
 
@@ -150,6 +155,43 @@ def alarms_are_lost() -> contextlib.AbstractContextManager[None]:
 
 def alarms_are_lost_with_memory() -> contextlib.AbstractContextManager[None]:
     return _instead(Memory, "leave", Memory.forget)
+
+
+def errands_end_with_their_node() -> contextlib.AbstractContextManager[None]:
+    """What an entity wanted of others is not asked for again by whoever recovers it."""
+
+    def only_tasks(self: Shard, live: Live) -> None:
+        self._carry_out(live, [owed for owed in effects_owed(live) if isinstance(owed, Dispatch | Watch)])
+
+    return _instead(Shard, "_ask_again", only_tasks)
+
+
+def permits_are_kept() -> contextlib.AbstractContextManager[None]:
+    begin = Errands.begin
+
+    def selfish(self: Errands, sender: Key, errand: Errand) -> None:
+        if not isinstance(errand, GiveBack):
+            begin(self, sender, errand)
+
+    return _instead(Errands, "begin", selfish)
+
+
+def one_permit_too_many() -> contextlib.AbstractContextManager[None]:
+    ask = Carrier._permit
+
+    async def greedy(self: Carrier, sender: Key, errand: Permit) -> LastWord | None:
+        return await ask(self, sender, msgspec.structs.replace(errand, most=errand.most + 1))
+
+    return _instead(Carrier, "_permit", greedy)
+
+
+def children_outlive_their_parents() -> contextlib.AbstractContextManager[None]:
+    """Who is not needed any more is told so once, and nobody makes sure that it has heard."""
+
+    async def careless(self: Carrier, sender: Key, errand: CancelOther, since: float) -> LastWord:
+        return LastWord("cancelled")
+
+    return _instead(Carrier, "_cancel", careless)
 
 
 # Of several nodes.
@@ -198,6 +240,13 @@ def another_database_is_not_noticed() -> Iterator[None]:
         yield
 
 
+def rows_do_not_tell_who_is_waited_for() -> contextlib.AbstractContextManager[None]:
+    def changes(touched: Touched, run: Run) -> bool:
+        return touched.live.asleep or run_core.changes_row(touched.run_events)
+
+    return _instead(batch_module, "_row_changes", changes)
+
+
 PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {
     "effects before commit": effects_before_commit,
     "replies before commit": replies_before_commit,
@@ -209,6 +258,11 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
     "alarms are lost": alarms_are_lost,
     "told before commit": told_before_commit,
     "notices are lost with memory": notices_are_lost_with_memory,
+    "errands end with their node": errands_end_with_their_node,
+    "permits are kept": permits_are_kept,
+    "one permit too many": one_permit_too_many,
+    "children outlive their parents": children_outlive_their_parents,
+    "rows do not tell who is waited for": rows_do_not_tell_who_is_waited_for,
 }
 
 PLANTED_AMONG_MANY: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {

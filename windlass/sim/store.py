@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from windlass.core.names import Key
+from windlass.core.names import Key, Kind
 from windlass.journal import (
     Document,
+    EntityRow,
     Fact,
     Group,
     LogLine,
@@ -148,11 +149,14 @@ class FaultyStore:
         await self._reachable()
         return await self._disk.document(shard, key, version)
 
-    async def documents(self, namespace: str) -> list[Document]:
-        return await self._disk.documents(namespace)
+    async def documents(self, namespace: str, *, after: str = "", limit: int | None = None) -> list[Document]:
+        return await self._disk.documents(namespace, after=after, limit=limit)
 
     async def runs(self, query: RunQuery) -> list[RunRow]:
         return await self._disk.runs(query)
+
+    async def newest_runs(self, namespace: str, workflows: Sequence[str]) -> list[RunRow]:
+        return await self._disk.newest_runs(namespace, workflows)
 
     async def run(self, shard: int, key: Key) -> RunRow | None:
         await self._reachable()
@@ -166,6 +170,12 @@ class FaultyStore:
 
     async def entities(self, shard: int, limit: int) -> list[Key]:
         return await self._disk.entities(shard, limit)
+
+    async def entity_row(self, shard: int, key: Key) -> EntityRow | None:
+        return await self._disk.entity_row(shard, key)
+
+    async def entity_rows(self, kind: Kind, namespace: str, *, after: str, limit: int) -> list[EntityRow]:
+        return await self._disk.entity_rows(kind, namespace, after=after, limit=limit)
 
     async def expired(self, shard: int, ended_before: float, limit: int) -> list[Key]:
         return await self._disk.expired(shard, ended_before, limit)

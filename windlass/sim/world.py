@@ -74,7 +74,7 @@ class World:
         self.chance = loop.random
         self.faults = Faults(self.chance) if nodes == 1 else in_a_cluster(self.chance)
         self.disk = MemoryStore()
-        self.registry = MemoryRegistry(self.disk.open_runs)
+        self.registry = MemoryRegistry(self.disk.open_runs, self.disk.spaces)
         self.receiver = Receiver(random.Random(seed), self._status_of, lambda: self.faults.calm)
         self.shards = SHARDS if nodes == 1 else CLUSTER_SHARDS
         self.slots = SLOTS if nodes == 1 else CLUSTER_SLOTS
@@ -204,6 +204,7 @@ class World:
 
     async def _unfold(self, clients: Clients) -> None:
         await self.registry.put_hook(hook(0.0))
+        await clients.define_others(FAULTS_S)
         await clients.define(1)
         async with asyncio.TaskGroup() as group:
             for n in range(self._clients):

@@ -8,8 +8,9 @@ import msgspec
 
 from windlass.core.commands import Command
 from windlass.core.effects import Dispatch, Recall, RecallAll, Watch, Withdraw
-from windlass.core.events import AnyEvent, RunStarted
-from windlass.core.run_state import RunImage
+from windlass.core.events import AnyEvent, RunEnded, RunStarted, StepQueued, StepSucceeded, WaitStarted
+from windlass.core.limit_key import LimitKey
+from windlass.core.run_model import RunImage
 from windlass.core.task import Json, Outcome, Task
 from windlass.core.workflow import Workflow
 from windlass.wire import versions
@@ -33,6 +34,9 @@ MESSAGES: Final[tuple[type[msgspec.Struct], ...]] = (
 )
 EVENTS: Final = frozenset(kind.__name__ for kind in AnyEvent.__args__)
 
+Image = RunImage | Workflow | LimitKey
+CONTROL_PHASES: Final = frozenset({"limited", "awaiting", "child", "expanded"})
+
 T = TypeVar("T")
 
 
@@ -47,8 +51,15 @@ def encode_event(event: AnyEvent) -> bytes:
 def write_event(event: AnyEvent, level: int) -> tuple[int, bytes]:
     """The event for readers of this level: its version there, and its body."""
     if isinstance(event, RunStarted):
-        # One that brings no document along is told as ever.
-        return 1 if event.document is None else 2, _encoder.encode(event)
+        # One that brings nothing new along is told as ever.
+        newest = event.asker is not None or event.kept or event.rerun_of
+        return 3 if newest else 1 if event.document is None else 2, _encoder.encode(event)
+    if isinstance(event, StepQueued | WaitStarted):
+        return 1 if event.given is None else 2, _encoder.encode(event)
+    if isinstance(event, StepSucceeded):
+        return 2 if event.signal else 1, _encoder.encode(event)
+    if isinstance(event, RunEnded):
+        return 1 if event.output is None else 2, _encoder.encode(event)
     return _write(name(event), event, level)
 
 
@@ -75,18 +86,40 @@ def decode_command(body: bytes) -> Command:
     return _command.decode(body)
 
 
-def encode_image(image: RunImage | Workflow) -> bytes:
+def encode_image(image: Image) -> bytes:
     """The state in its newest format."""
     return _encoder.encode(image)
 
 
-def write_image(image: RunImage | Workflow, level: int) -> tuple[int, bytes]:
+def write_image(image: Image, level: int) -> tuple[int, bytes]:
     """The state for readers of this level: its version there, and its body."""
     if isinstance(image, Workflow):
-        return _write(versions.WORKFLOW_IMAGE, image, level)
+        return 2 if image.schedules else 1, _encoder.encode(image)
+    if isinstance(image, LimitKey):
+        return _write(versions.LIMIT_IMAGE, image, level)
     # A run that has nothing new is told as ever: a program that cannot read of that can go on with it.
+    if _uses_control(image):
+        return 4, _encoder.encode(image)
     parked = any(step.phase == "parked" for step in image.steps)
     return 3 if image.started.document is not None else 2 if parked else 1, _encoder.encode(image)
+
+
+def _uses_control(image: RunImage) -> bool:
+    """Whether it says something that came with steps made at run time, expressions, permits and children."""
+    started = image.started
+    if image.claims or image.debts or image.signals or image.undoing is not None:
+        return True
+    if (
+        started.asker is not None
+        or started.kept
+        or (image.ended is not None and image.ended.output is not None)
+    ):
+        return True
+    return any(
+        step.of != -1 or step.given is not None or step.run or step.why or step.order
+        or step.items is not None or step.turns or step.phase in CONTROL_PHASES
+        for step in image.steps
+    )  # fmt: skip
 
 
 def decode_run(version: int, body: bytes) -> RunImage:
@@ -97,7 +130,11 @@ def decode_workflow(version: int, body: bytes) -> Workflow:
     return _decode(versions.WORKFLOW_IMAGE, version, body, Workflow)
 
 
-def _write(kind: str, value: AnyEvent | RunImage | Workflow, level: int) -> tuple[int, bytes]:
+def decode_limit(version: int, body: bytes) -> LimitKey:
+    return _decode(versions.LIMIT_IMAGE, version, body, LimitKey)
+
+
+def _write(kind: str, value: AnyEvent | Image, level: int) -> tuple[int, bytes]:
     version = versions.written(kind, level)
     if version == versions.current(kind):
         return version, _encoder.encode(value)

@@ -10,13 +10,16 @@ from typing import Final, Literal
 
 import msgspec
 
+from windlass.core.assign.chosen import Chosen, Sought
 from windlass.core.assign.index import Verdict
 from windlass.core.cluster import Holding, NodeId
-from windlass.core.explain import Outside
+from windlass.core.explain_workers import Outside
 from windlass.core.fleet import Told
 from windlass.core.log import Printed
 from windlass.core.names import Key, StepId
+from windlass.core.node_figures import NodeFigures
 from windlass.core.orders import Order, Reply
+from windlass.core.pulse import Counted
 from windlass.core.task import Json, Task, TaskName
 
 WorkerOrder = Literal["drain", "pause", "resume", "kick"]
@@ -90,6 +93,22 @@ class LookForWorkers(Message, tag="LookForWorkers", frozen=True):
     step: StepId
 
 
+class LookChoices(Message, tag="LookChoices", frozen=True):
+    """Of level 5: to whom did you give tasks lately?"""
+
+    sought: Sought
+
+
+class LookFigures(Message, tag="LookFigures", frozen=True):
+    """Of level 5: what have you counted?"""
+
+
+class LookPulse(Message, tag="LookPulse", frozen=True):
+    """Of level 5: how did the runs of this namespace go lately?"""
+
+    namespace: str
+
+
 class IsQuiet(Message, tag="IsQuiet", frozen=True):
     """Is everything that the run printed in the journal?"""
 
@@ -106,7 +125,7 @@ class Relay(Message, tag="Relay", frozen=True):
 
 Request = (
     Ask | WhoHolds | Offer | AreWanted | LookOutside | LookCrew | OrderWorker | LookForWorkers | IsQuiet
-    | Relay
+    | LookChoices | LookFigures | LookPulse | Relay
 )  # fmt: skip
 
 
@@ -171,6 +190,18 @@ class Candidates(Message, tag="Candidates", frozen=True):
     verdicts: tuple[Verdict, ...] | None = None  # None: it does not wait
 
 
+class ChoicesTold(Message, tag="ChoicesTold", frozen=True):
+    choices: tuple[Chosen, ...] = ()  # the newest first
+
+
+class FiguresTold(Message, tag="FiguresTold", frozen=True):
+    figures: NodeFigures
+
+
+class PulseTold(Message, tag="PulseTold", frozen=True):
+    counted: Counted
+
+
 class Quiet(Message, tag="Quiet", frozen=True):
     quiet: bool
 
@@ -187,7 +218,7 @@ class Unrelayed(Message, tag="Unrelayed", frozen=True):
 
 Answer = (
     Replied | Failed | Held | Taken | Declined | Unwanted | LooksLike | CrewTold | Candidates | Quiet
-    | Relayed | Unrelayed
+    | ChoicesTold | FiguresTold | PulseTold | Relayed | Unrelayed
 )  # fmt: skip
 
 

@@ -19,16 +19,25 @@ from windlass.core.task import Json
 Change = Callable[[dict[str, Json]], dict[str, Json]]
 
 # The newest level that this program reads: of events, of snapshots, and of what nodes say to each other.
-LEVEL: Final = 3  # 2: steps can be parked; 3: runs can bring their document along
+# 2: steps can be parked; 3: runs can bring their document along; 4: control, schedules, limits; 5: nodes ask
+# each other for their choices of workers, their figures, and how runs went lately.
+LEVEL: Final = 5
 RUN_IMAGE: Final = "RunImage"
 WORKFLOW_IMAGE: Final = "Workflow"
+LIMIT_IMAGE: Final = "LimitKey"
 # The newest version, for what is not at version 1.
-CURRENT: Final[dict[str, int]] = {"StepParked": 2, "StepReleased": 2, "RunStarted": 2, RUN_IMAGE: 3}
+CURRENT: Final[dict[str, int]] = {
+    "StepParked": 2, "StepReleased": 2, "RunStarted": 3, "StepQueued": 2, "WaitStarted": 2,
+    "StepSucceeded": 2, "RunEnded": 2, RUN_IMAGE: 4, WORKFLOW_IMAGE: 2,
+}  # fmt: skip
 # The first version, for types that came later: one that no older program reads, so that it does not take
 # a type it never heard of for damage.
 FIRST: Final[dict[str, int]] = {"StepParked": 2, "StepReleased": 2}
 # From this version on they differ in what they may say and not in how: they are read alike.
-ALIKE: Final[dict[str, int]] = {"RunStarted": 1, RUN_IMAGE: 1}
+ALIKE: Final[dict[str, int]] = {
+    "RunStarted": 1, "StepQueued": 1, "WaitStarted": 1, "StepSucceeded": 1, "RunEnded": 1,
+    RUN_IMAGE: 1, WORKFLOW_IMAGE: 1,
+}  # fmt: skip
 # (type, version) → the level it came with, for versions above the first.
 SINCE: Final[dict[tuple[str, int], int]] = {}
 # (type, version) → the same at version + 1.

@@ -16,6 +16,7 @@ from windlass.worker.executors.async_python import AsyncPython
 from windlass.worker.executors.code import Code
 from windlass.worker.executors.http import Http
 from windlass.worker.executors.noop import Noop
+from windlass.worker.executors.pipeline import FILES, Pipeline, processes_of
 from windlass.worker.executors.python import Python
 from windlass.worker.executors.shell import Shell
 from windlass.worker.lines import Log, Tell
@@ -53,6 +54,7 @@ async def builtin_worker(
     recycle: int = RECYCLE,
     user_loop: UserLoop | None = None,
     code: CodeTools | None = None,
+    files: Sequence[Path] = (),
 ) -> AsyncIterator[LocalWorker]:
     """Runs inside; on leaving, every task is stopped and every process has ended.
 
@@ -62,6 +64,7 @@ async def builtin_worker(
     `memory_bytes` is what each process of a step may use (0: any number); a Python child is replaced after
     `recycle` steps. Async functions of python steps run in `user_loop`; without one, in children, too.
     With `code` it runs code steps; what of that it offers is said by `capabilities`.
+    `files` is where stages of pipelines read and write files; none: a folder in `data`.
     """
     log = Log(on_printed, log_bounds, clock)
     heartbeats = Heartbeats(on_progress)
@@ -73,6 +76,7 @@ async def builtin_worker(
         memory_bytes=memory_bytes,
         recycle=recycle,
     )
+    apart = processes_of(slots=slots, cwd=data, env=python_environment(environ), memory_bytes=memory_bytes)
     python = Python(processes, log, heartbeats)
     http = Http(http_rule)
     executors: dict[str, Executor] = {
@@ -80,6 +84,7 @@ async def builtin_worker(
         "python": python if user_loop is None else AsyncPython(user_loop, log, heartbeats, python),
         "shell": Shell(processes, log, cwd=data, env=shell_environment(environ)),
         "http": http,
+        "pipeline": Pipeline(apart, log, heartbeats, folders=files or (data / FILES,)),
     }
     if code is not None:
         executors["code"] = Code(code, log, data=data)
@@ -101,6 +106,7 @@ async def builtin_worker(
     finally:
         await http.close()
         await processes.close()
+        await apart.close()
 
 
 def shell_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ def call(task: Task, folders: Sequence[str], tell: Tell = unheard) -> bytes:
     """Run the function that a python step names. Never raises."""
     try:
         function = find(str(task.with_.get("call", "")), folders)
-        return success(_run(function, arguments_of(function, task, tell)))
+        return success(run(function, arguments_of(function, task, tell)))
     except (
         BaseException
     ) as error:  # whatever user code raises, SystemExit included, is its failure and not ours
@@ -146,8 +146,9 @@ def step_context(task: Task, tell: Tell) -> StepContext:
     )
 
 
-def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> object:
-    result = function(**arguments)
+def run(function: Callable[..., Any], arguments: dict[str, Any]) -> object:
+    # A function that is a @step says itself how it is called with JSON.
+    result = getattr(function, "__windlass_call__", function)(**arguments)
     if inspect.isawaitable(result):
         # Not imported at the top: it adds half again to the start of a child, and most never need it.
         run_loop = importlib.import_module("asyncio").run

@@ -19,6 +19,7 @@ from io import TextIOWrapper
 import msgspec
 
 from windlass.core.task import Task
+from windlass.worker import frames
 from windlass.worker.calls import call, ran_out_of_memory
 from windlass.worker.freshness import Freshness
 from windlass.worker.minder import ANSWER_FD, KEEP, PROGRESS, REPLACE, REQUEST_FD, STALE
@@ -34,12 +35,12 @@ def main(arguments: list[str]) -> None:
     prepare(folders)
     me, home, pipes = os.getpid(), os.getcwd(), _pipes()
     freshness, ran = Freshness(folders), 0
-    while (request := _read_frame()) is not None:
+    while (request := frames.request()) is not None:
         if freshness.stale():
-            _answer(STALE, b"")
+            frames.answer(STALE, b"")
             continue
         began_ns = time.time_ns()
-        telling = Telling(lambda details: _answer(PROGRESS, details))
+        telling = Telling(lambda details: frames.answer(PROGRESS, details))
         answer = call(msgspec.json.decode(request, type=Task), folders, telling)
         if os.getpid() != me:
             os._exit(0)  # the step forked, and this is the copy: only the original answers
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> None:
         freshness.note(began_ns)
         ran += 1
         fit = tidy(home) and _pipes() == pipes and ran < recycle and not ran_out_of_memory(answer)
-        _answer(KEEP if fit else REPLACE, answer)
+        frames.answer(KEEP if fit else REPLACE, answer)
 
 
 def prepare(folders: list[str]) -> None:
@@ -85,24 +86,3 @@ def _pipes() -> list[int]:
         return [os.fstat(fd).st_ino for fd in (REQUEST_FD, ANSWER_FD)]
     except OSError:
         return []
-
-
-def _read_frame() -> bytes | None:
-    size = _read(4)
-    return None if size is None else _read(int.from_bytes(size, "little"))
-
-
-def _read(size: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < size:
-        chunk = os.read(REQUEST_FD, min(size - len(data), 1 << 20))
-        if not chunk:
-            return None
-        data += chunk
-    return bytes(data)
-
-
-def _answer(mark: bytes, answer: bytes) -> None:
-    frame = memoryview((len(answer) + 1).to_bytes(4, "little") + mark + answer)
-    while frame:
-        frame = frame[os.write(ANSWER_FD, frame) :]

@@ -12,6 +12,7 @@ from windlass.core.addresses import networks
 from windlass.core.errors import Fault, Invalid
 from windlass.wire.crew import SLOTS_MAX, WORDS_MAX
 from windlass.worker.code_config import CodeConfig
+from windlass.worker.files_config import FilesConfig
 from windlass.worker.minder import RECYCLE
 
 MEMORY_MIN: Final = 64 * 1000 * 1000  # a Python process with little in it
@@ -19,7 +20,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerConfig(CodeConfig):
+class WorkerConfig(CodeConfig, FilesConfig):
     """Of `windlass worker`. Raises Invalid, with every fault there is."""
 
     connect: tuple[str, ...] = ()  # ws://host:port or wss://host:port

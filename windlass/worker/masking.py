@@ -19,7 +19,7 @@ from urllib.parse import quote, quote_plus
 
 import msgspec
 
-from windlass.core.task import Failure, Json, Outcome, Success
+from windlass.core.task import Failure, Json, Outcome, StageReport, Success
 
 STARS: Final = "***"
 PIECE_MIN: Final = 4  # what is shorter is in every other text by chance
@@ -90,7 +90,9 @@ class Mask:
             case _ if not self:
                 return outcome
             case Success():
-                return Success(self.json(outcome.value), self.json(outcome.context))
+                return Success(
+                    self.json(outcome.value), self.json(outcome.context), self._stages(outcome.stages)
+                )
             case Failure():
                 return msgspec.structs.replace(
                     outcome,
@@ -99,7 +101,11 @@ class Mask:
                     bases=tuple(map(self.text, outcome.bases)),
                     detail=self.text(outcome.detail),
                     value=self.json(outcome.value),
+                    stages=self._stages(outcome.stages),
                 )
+
+    def _stages(self, stages: tuple[StageReport, ...]) -> tuple[StageReport, ...]:
+        return tuple(msgspec.structs.replace(stage, error=self.text(stage.error)) for stage in stages)
 
 
 @lru_cache(maxsize=64)

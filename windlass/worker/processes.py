@@ -28,6 +28,7 @@ class Processes:
     """At most `slots` tasks at a time. Python steps are looked up in `folders`, first in sys.path.
 
     A process may use `memory_bytes` (0: any number); a Python child is replaced after `recycle` steps.
+    With `argv`, another program is the one that is kept warm, and that takes the requests of `run_python`.
     """
 
     def __init__(
@@ -39,13 +40,14 @@ class Processes:
         env: Mapping[str, str],
         memory_bytes: int = 0,
         recycle: int = RECYCLE,
+        argv: Sequence[str] = (),
     ) -> None:
         adopt_orphans()
         self._free = asyncio.Semaphore(slots)
         self._idle: list[MinderLink] = []
         self._busy: set[MinderLink] = set()
         self._cleanups: set[asyncio.Task[None]] = set()
-        self._python = [
+        self._python = list(argv) or [
             sys.executable,
             "-P",
             "-c",

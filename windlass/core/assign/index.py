@@ -113,6 +113,9 @@ class Index:
         candidate = self._find(worker_id)
         return None if candidate is None else candidate.worker
 
+    def __len__(self) -> int:
+        return len(self._candidates)
+
     def all(self) -> Iterable[Seen]:
         return [candidate.worker for candidate in self._candidates.values()]
 

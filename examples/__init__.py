@@ -1,0 +1,1 @@
+"""Workflows to copy. Each file stands alone; see README.md."""

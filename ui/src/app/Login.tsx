@@ -1,0 +1,41 @@
+import { useState } from "react";
+import { useAct } from "../api/use";
+import { signIn } from "../api/session";
+import { Copy } from "../components/Copy";
+import { Field } from "../components/Field";
+import { Form } from "../components/Form";
+import { Page } from "../components/Page";
+import { useT } from "../words";
+
+export function Login() {
+  const t = useT();
+  const [token, setToken] = useState("");
+  const entering = useAct();
+  return (
+    <div className="login">
+      <Page title={t("login.title")} lead={t("login.lead")}>
+        <Form
+          submit={t("login.submit")}
+          busy={entering.busy}
+          problem={entering.problem}
+          onSubmit={() => void entering.act(() => signIn(token.trim()))}
+        >
+          <Field label={t("login.token")} hint={t("login.hint")}>
+            {(wiring) => (
+              <input
+                {...wiring}
+                type="password"
+                autoComplete="current-password"
+                spellCheck={false}
+                value={token}
+                onChange={(event) => setToken(event.target.value)}
+              />
+            )}
+          </Field>
+        </Form>
+        <p className="soft">{t("login.noToken")}</p>
+        <Copy shown text="windlass token create --role admin --name me --data .windlass" />
+      </Page>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+import { useState } from "react";
+import { at, post, useAct } from "../../api";
+import { Button, Confirm, toast } from "../../components";
+import { useWords } from "../../words";
+import type { Worker } from "./types";
+import { words } from "./words";
+
+type Order = "pause" | "resume" | "drain" | "kick";
+
+export interface OrdersProps {
+  readonly worker: Worker;
+  readonly onDone: () => void;
+}
+
+/** What an admin may tell a worker; each asks once. */
+export function Orders({ worker, onDone }: OrdersProps) {
+  const t = useWords(words);
+  const [asked, setAsked] = useState<Order | null>(null);
+  const ordering = useAct();
+  const id = worker.id;
+  const give = async (order: Order) => {
+    if (!(await ordering.act(() => post(at("/workers/:worker/:order", { worker: id, order }))))) return;
+    setAsked(null);
+    toast(t(`done.${order}`, { id }));
+    onDone();
+  };
+  const offered: readonly Order[] = [worker.halt ? "resume" : "pause", "drain", "kick"];
+  return (
+    <>
+      <div className="actions">
+        {offered.map((order) => (
+          <Button
+            key={order}
+            needs="administer"
+            onClick={() => setAsked(order)}
+            disabled={
+              (order === "kick" && worker.builtIn) || (order === "drain" && worker.halt === "draining")
+            }
+            reason={order === "kick" ? t("kickBuiltIn") : t("state.draining")}
+          >
+            {t(order)}
+          </Button>
+        ))}
+      </div>
+      <Confirm
+        open={asked !== null}
+        title={asked ? t(`${asked}Ask`, { id }) : ""}
+        confirm={asked ? t(asked) : ""}
+        danger={asked === "kick" || asked === "drain"}
+        busy={ordering.busy}
+        problem={ordering.problem}
+        onConfirm={() => asked && void give(asked)}
+        onClose={() => {
+          ordering.forget();
+          setAsked(null);
+        }}
+      >
+        <p>{asked && t(asked === "drain" && worker.builtIn ? "drainBuiltIn" : `${asked}More`)}</p>
+      </Confirm>
+    </>
+  );
+}

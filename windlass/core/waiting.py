@@ -1,0 +1,24 @@
+"""What a run waits for from outside: for somebody to say yes or no, or for a signal."""
+
+from __future__ import annotations
+
+from windlass.core.run_model import Run
+from windlass.core.vocabulary import WaitingFor
+
+
+def waiting_for(run: Run) -> WaitingFor:
+    """What somebody could do to move it; "": nothing. With both, the approval: only a person can give it.
+
+    A pause changes nothing: an answer is taken all the same. One that has failed ends whatever is answered.
+    """
+    awaiting = run.counts["awaiting"]
+    if not awaiting or run.failing:
+        return ""
+    if awaiting > sum(map(len, run.awaited.values())):
+        return "approval"
+    return "signal" if any(_is_missing(run, name) for name in run.awaited) else ""
+
+
+def _is_missing(run: Run, name: str) -> bool:
+    """A signal that came during a pause is taken when the run goes on."""
+    return len(run.awaited[name]) > len(run.signals.get(name, ()))

@@ -1,0 +1,90 @@
+"""One look at a namespace: how runs go, and what needs somebody.
+
+While a page shows it, it is read every second: counts come from the memory of the nodes, rows by an
+index and a few.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from windlass.core.pulse import MINUTE_S, Counted, Minute, quantile, window
+from windlass.engine.node import Node
+from windlass.gateway import answers, callers, views
+from windlass.gateway.overview_shapes import Overview, OverviewLatency, OverviewMinute, OverviewNodes
+from windlass.gateway.routes import API, Route
+from windlass.gateway.shapes import RunItem
+from windlass.journal import RunQuery
+
+LISTED: Final = 10
+OPEN_MAX: Final = 1_000
+DAY_S: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Overviews:
+    node: Node
+
+    async def read(self, request: web.Request) -> web.Response:
+        node, namespace = self.node, callers.namespace(request)
+        now = node.clock.now()
+        parts, silent = await node.pulses.all(namespace)
+        states = Counter(member.state for member in node.membership.members.values())
+        return answers.json(
+            Overview(
+                silent=silent,
+                minutes=[_minute(minute) for minute in window(parts, now)],
+                latency=_latency(parts),
+                open_runs=await node.registry.count_open_runs(namespace, OPEN_MAX),
+                waiting=await self._newest(RunQuery(namespace=namespace, waiting_for="any", limit=LISTED)),
+                stuck=await self._newest(RunQuery(namespace=namespace, status="stuck", limit=LISTED)),
+                failed=await self._newest(
+                    RunQuery(namespace=namespace, status="failed", started_after=now - DAY_S, limit=LISTED)
+                ),
+                nodes=OverviewNodes(up=states["up"], leaving=states["leaving"]),
+                as_of=views.iso(now),
+            )
+        )
+
+    async def _newest(self, query: RunQuery) -> list[RunItem]:
+        found = await self.node.store.runs(query)
+        return [msgspec.convert(views.run_row(row), RunItem) for row in found]
+
+
+def _minute(minute: Minute) -> OverviewMinute:
+    return OverviewMinute(
+        at=views.iso(minute.number * MINUTE_S),
+        started=minute.started,
+        succeeded=minute.succeeded,
+        failed=minute.failed,
+        other=minute.other,
+    )
+
+
+def _latency(parts: list[Counted]) -> OverviewLatency:
+    ordered = sorted(seconds for part in parts for seconds in part.took)
+    return OverviewLatency(
+        runs=len(ordered), p50_seconds=quantile(ordered, 0.5), p95_seconds=quantile(ordered, 0.95)
+    )
+
+
+def table(overviews: Overviews) -> list[Route]:
+    return [
+        Route(
+            method="GET",
+            path=f"{API}/overview",
+            handler=overviews.read,
+            name="getOverview",
+            live=True,
+            passing=("asOf",),
+            needs="see",
+            summary="how runs go now, and what needs somebody",
+            area="Runs",
+            answers={200: Overview},
+        )
+    ]

@@ -1,0 +1,341 @@
+"""`@step`: an ordinary function that is also a step of workflows.
+
+Called in a workflow that is being compiled, it adds a step and answers what stands for its result. Called
+anywhere else, it is the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack, cast, overload
+
+from windlass.core.task import Json, Result, StepContext
+from windlass.sdk.authoring import typed
+from windlass.sdk.authoring.building import Builder, current, output_of, rendered
+from windlass.sdk.authoring.options import Options, Span, check, condition, settings_of, span
+from windlass.sdk.authoring.places import CannotCompile, here
+from windlass.sdk.authoring.values import Value, text_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CONTEXT: Final = "ctx"  # the parameter that is no argument: what the step may know of its run
+OUTPUT: Final = "output"  # the parameter of an undo step that gets what the step returned
+_ITEM: Final = re.compile(r"\bitem\b")
+NOBODY: Final = StepContext(
+    run="", workflow="", step="", attempt=1, input=None, context={}, parents={}, labels={}
+)
+
+item: Final[Any] = Value("item")  # in `.map(…)`: the item; Any: of whatever type
+index: Final[Any] = Value("index")  # in `.map(…)`: its place in the list
+
+
+class Step(Generic[P, R]):
+    """A function of the user's, and what was said about it."""
+
+    __name__: str
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        self.function = function
+        self._options = options
+        self._place = here()
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        builder = current()
+        if builder is None:
+            return cast(R, self._directly(args, kwargs))
+        given = self._bound(args, kwargs)
+        with_ = {"call": self.call, "args": given} if given else {"call": self.call}
+        return cast(R, self._add(builder, "python", with_, self._options, given))
+
+    def options(self, **changes: Unpack[Options]) -> Step[P, R]:
+        """The same step with other options: `charge.options(when=order["total"] > 0)(order)`."""
+        check(changes)
+        return Step(self.function, {**self._options, **changes})
+
+    def map(self, items: Iterable[Any], /, **fixed: Any) -> list[R]:  # Any: checked when it is called
+        """One step per item, side by side; their results in the order of the items.
+
+        The item goes to the first parameter that is not among `fixed`, which all of them get alike; or to
+        where `item` stands, with its place in the list as `index`: `resize.map(photos, name=item["name"])`.
+        """
+        builder = current()
+        if builder is None:
+            return [
+                cast(R, self._directly((), self._for_item(fixed, each, at))) for at, each in enumerate(items)
+            ]
+        args = self._for_item(fixed, item, None)
+        self._check_arguments(args)
+        inner, outer = _split(self._options)
+        body: dict[str, Json] = {
+            "kind": "python",
+            "with": {"call": self.call, "args": args},
+            **settings_of(inner),
+            **_on_failure_word(inner),
+        }
+        ident, undo = builder.new_id(self.__name__, outer), self._options.get("undo")
+        # In the undo of an item the map's own name means the item.
+        body |= {"undo": step_of("undo", undo).as_undo(ident, args)} if undo is not None else {}
+        most = self._options.get("max_parallel")
+        with_ = {"over": items, "step": body} | ({"max_parallel": most} if most is not None else {})
+        named: Options = {**outer, "id": ident}
+        return cast(list[R], output_of(builder.add(ident, "map", with_, named)))
+
+    def until(
+        self, condition_: Callable[[R], object], /, *, most: int = 100, delay: Span = 0
+    ) -> Callable[P, R]:
+        """Again and again until the condition holds for what it returned; at most so many times.
+
+        `check.until(lambda seen: seen["done"], most=50, delay="10s")(job)`
+        """
+
+        def again(*args: P.args, **kwargs: P.kwargs) -> R:
+            builder = current()
+            if builder is None:
+                return self._over_and_over(condition_, most, args, kwargs)
+            given = self._bound(args, kwargs)
+            inner, outer = _split(self._options)
+            with_: dict[str, object] = {
+                "until": condition(cast(Any, condition_(item))),
+                "max": most,
+                "step": {"kind": "python", "with": {"call": self.call, "args": given}, **settings_of(inner)},
+            }
+            with_ |= {"delay": span(delay)} if delay else {}
+            return cast(R, output_of(builder.add(self.__name__, "loop", with_, outer)))
+
+        return again
+
+    @property
+    def call(self) -> str:
+        """How documents name the function."""
+        module, name = self.function.__module__, self.function.__qualname__
+        if "<" in name:
+            raise CannotCompile(
+                f"{name} is inside of a function; define steps at the top of a module", self._place
+            )
+        if module == "__main__":
+            advice = "start it as `windlass up FILE.py` or `windlass run FILE.py:workflow`"
+            raise CannotCompile(f"{name} is in a program, where no worker can find it; {advice}", self._place)
+        return f"{module}:{name}"
+
+    def __windlass_call__(self, **arguments: Json) -> object:
+        """As workers call it: what annotations say is made of JSON, and JSON is made of what it returns."""
+        hints = self._hints
+        given = {
+            name: typed.read(value, hints[name]) if name in hints and typed.is_rich(hints[name]) else value
+            for name, value in arguments.items()
+            if name != CONTEXT
+        }
+        given |= {CONTEXT: arguments[CONTEXT]} if CONTEXT in arguments else {}
+        result = self.function(**given)
+        if not typed.is_rich(hints.get("return")):
+            return result
+        return _awaited(result) if inspect.isawaitable(result) else _written(result)
+
+    def as_undo(self, step: str, arguments: Mapping[str, object]) -> dict[str, Json]:
+        """What takes back a step: it gets that one's arguments by name, and its output as `output`."""
+        given: dict[str, object] = {}
+        for name, parameter in self._parameters.items():
+            if name == OUTPUT:
+                given[name] = output_of(step)
+            elif name in arguments:
+                given[name] = arguments[name]
+            elif parameter.default is parameter.empty:
+                message = f"{self.__name__} wants {name}, which {step} does not get"
+                advice = f"name its parameters as those of {step}, or `output` for what it returned"
+                raise CannotCompile(f"{message}; {advice}", here())
+        with_ = {"call": self.call} | ({"args": rendered(given)} if given else {})
+        return {"kind": "python", "with": with_, **settings_of(self._options)}
+
+    def _add(
+        self,
+        builder: Builder,
+        kind: str,
+        with_: Mapping[str, object],
+        options: Options,
+        given: dict[str, Any],
+    ) -> Any:
+        ident = builder.new_id(self.__name__, options)
+        undo, instead = options.get("undo"), options.get("on_failure")
+        on_failure: Json = instead
+        if isinstance(instead, Step):
+            arguments = {name: value for name, value in given.items() if name in instead._parameters}
+            other: dict[str, object] = {"call": instead.call} | ({"args": arguments} if arguments else {})
+            on_failure = {
+                "fallback": builder.add_fallback(instead.__name__, "python", other, _alone(instead._options))
+            }
+        backwards = None if undo is None else step_of("undo", undo).as_undo(ident, given)
+        named: Options = {**options, "id": ident}
+        return output_of(builder.add(ident, kind, with_, named, undo=backwards, on_failure=on_failure))
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by their names; defaults stay with the function."""
+        try:
+            bound = inspect.Signature(list(self._parameters.values())).bind(*args, **kwargs)
+        except TypeError as error:
+            raise CannotCompile(f"{self.__name__}: {error}", here()) from None
+        given: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            match self._parameters[name].kind:
+                case inspect.Parameter.VAR_KEYWORD:
+                    given |= value
+                case inspect.Parameter.VAR_POSITIONAL | inspect.Parameter.POSITIONAL_ONLY:
+                    message = f"{self.__name__}: a step gets its arguments by name, and {name} has none"
+                    raise CannotCompile(f"{message}; make it an ordinary parameter", here())
+                case _:
+                    given[name] = value
+        return given
+
+    def _for_item(self, fixed: dict[str, Any], each: object, at: int | None) -> dict[str, Any]:
+        """The arguments of one item. It goes to the first parameter, unless somebody said where it goes."""
+        said = any(isinstance(value, Value) and _ITEM.search(text_of(value)) for value in fixed.values())
+        first = None if said else next((name for name in self._parameters if name not in fixed), None)
+        given = {first: each, **fixed} if first is not None else dict(fixed)
+        return given if at is None else {name: _known(value, each, at) for name, value in given.items()}
+
+    def _check_arguments(self, given: dict[str, Any]) -> None:
+        self._bound((), given)
+
+    def _directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """As an ordinary function, outside of any run."""
+        if not self._options.get("when", True):
+            return None
+        signature = inspect.signature(self.function)
+        if CONTEXT in signature.parameters and CONTEXT not in kwargs:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError:
+                kwargs = {**kwargs, CONTEXT: NOBODY}
+                if next(iter(signature.parameters)) == CONTEXT:
+                    args, kwargs = (kwargs.pop(CONTEXT), *args), kwargs
+        result = self.function(*args, **kwargs)
+        if not inspect.iscoroutine(result):
+            return result
+        # Not imported at the top: it would add to the start of every process that runs steps.
+        return importlib.import_module("asyncio").run(result)
+
+    def _over_and_over(
+        self, enough: Callable[[R], object], most: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> R:
+        for _ in range(most):
+            seen = cast(R, self._directly(args, kwargs))
+            if enough(seen):
+                break
+        return seen
+
+    @functools.cached_property
+    def _parameters(self) -> dict[str, inspect.Parameter]:
+        found = inspect.signature(self.function).parameters
+        return {name: parameter for name, parameter in found.items() if name != CONTEXT}
+
+    @functools.cached_property
+    def _hints(self) -> dict[str, Any]:
+        return typed.hints_of(self.function)
+
+
+class Decorator:
+    """`@step(retries=3)`, before it has its function."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[StepContext, P], Coroutine[Any, Any, R]], /
+    ) -> Step[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[StepContext, P], Result], /) -> Step[P, Any]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[StepContext, P], R], /) -> Step[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]], /) -> Step[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Result], /) -> Step[P, Any]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Step[P, R]: ...
+    def __call__(self, function: Callable[..., Any], /) -> Step[..., Any]:
+        if not callable(function) or isinstance(function, type):
+            raise CannotCompile(f"{function!r} is no function; write @step before a def", here())
+        return Step(function, self._options)
+
+
+@overload
+def step(function: Callable[Concatenate[StepContext, P], Coroutine[Any, Any, R]], /) -> Step[P, R]: ...
+@overload
+def step(function: Callable[Concatenate[StepContext, P], Result], /) -> Step[P, Any]: ...
+@overload
+def step(function: Callable[Concatenate[StepContext, P], R], /) -> Step[P, R]: ...
+@overload
+def step(function: Callable[P, Coroutine[Any, Any, R]], /) -> Step[P, R]: ...
+@overload
+def step(function: Callable[P, Result], /) -> Step[P, Any]: ...
+@overload
+def step(function: Callable[P, R], /) -> Step[P, R]: ...
+@overload
+def step(**options: Unpack[Options]) -> Decorator: ...
+def step(
+    function: Callable[..., Any] | None = None, /, **options: Unpack[Options]
+) -> Step[..., Any] | Decorator:
+    """Make a function a step: `@step`, or `@step(retries=3, timeout="30s", undo=refund)`.
+
+    A first parameter `ctx: StepContext` gets what the step may know of its run; it is no argument.
+    """
+    check(options)
+    decorator = Decorator(options)
+    return decorator if function is None else decorator(function)
+
+
+_OUTER: Final = ("id", "when", "needs")
+
+
+def _split(options: Options) -> tuple[Options, Options]:
+    """What is said of each item, and of the whole."""
+    said = dict(options)
+    outer = {name: said.pop(name) for name in _OUTER if name in said}
+    return cast(Options, said), cast(Options, outer)
+
+
+def step_of(what: str, given: object) -> Step[..., Any]:
+    if not isinstance(given, Step):
+        raise CannotCompile(f"{what}={given!r} is no step; name a function that is a @step", here())
+    return given
+
+
+def _known(value: object, each: object, at: int) -> object:
+    """What an argument of an item is outside of any run."""
+    if value is index or value is item:
+        return at if value is index else each
+    if isinstance(value, Value):
+        raise CannotCompile(f"{value!r} is known only in a workflow; pass item or index", here())
+    return value
+
+
+def _on_failure_word(options: Options) -> dict[str, Json]:
+    """Items have no other step that could take their place."""
+    word = options.get("on_failure")
+    if isinstance(word, Step):
+        raise CannotCompile("an item of .map(…) has no fallback; write on_failure='skip', or nothing", here())
+    return {} if word is None else {"on_failure": word}
+
+
+def _alone(options: Options) -> Options:
+    """A fallback waits for nobody."""
+    said = {
+        name: value for name, value in options.items() if name not in ("when", "needs", "undo", "on_failure")
+    }
+    return cast(Options, said)
+
+
+async def _awaited(result: Any) -> object:
+    return _written(await result)
+
+
+def _written(result: object) -> object:
+    if isinstance(result, Result):
+        return Result(typed.write(result.value), result.context)
+    return typed.write(result)

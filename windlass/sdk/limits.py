@@ -1,0 +1,43 @@
+"""The part of the client that is about limits across runs."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from windlass.core.task import Json
+from windlass.sdk.tasks import Method
+
+LIMITS: Final = "/api/v1/limits"
+
+
+class Limits(ABC):
+    """Mixed into `Client`."""
+
+    __slots__ = ()
+
+    def limits(self, *, limit: int = 100, after: str | None = None) -> Json:
+        """One page: {items: [{key, type, limit, per, held, waiting, waitingSince}], next}."""
+        return self._send("GET", LIMITS, query={"limit": limit, "after": after})
+
+    def limit(self, key: str, type: Literal["concurrency", "rate"] = "concurrency") -> Json:
+        """The same of one, with {holders, queue, spent}."""
+        return self._send("GET", f"{LIMITS}/{type}", query={"key": key})
+
+    def release_permit(self, key: str, run: str, number: int) -> Json:
+        """Take it away from a run that will not give it back."""
+        body = json.dumps({"key": key, "run": run, "number": number}).encode()
+        return self._send("POST", f"{LIMITS}/concurrency/release", body, key="")
+
+    @abstractmethod
+    def _send(
+        self,
+        method: Method,
+        path: str,
+        body: bytes | None = None,
+        *,
+        query: Mapping[str, object] | None = None,
+        key: str | None = None,
+    ) -> Json: ...

@@ -1,0 +1,107 @@
+"""The part of the client that steers runs: signals, approvals, and a run once more."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+from urllib.parse import quote
+
+from windlass.core.task import Json
+from windlass.sdk.tasks import Method
+
+RUNS: Final = "/api/v1/runs"
+
+
+class _Same:
+    """Stands for the input of the old run."""
+
+    def __repr__(self) -> str:
+        return "SAME"
+
+
+SAME: Final = _Same()
+
+
+class Steering(ABC):
+    """Mixed into `Client`."""
+
+    __slots__ = ()
+
+    def signal(self, run: str, name: str, data: Json = None, *, key: str | None = None) -> Json:
+        """Send a run what a step waits for, or will wait for: {id, status}. The same `key` sends it once."""
+        body = json.dumps({"name": name, "data": data}).encode()
+        return self._send("POST", _path(run, "signal"), body, key=key)
+
+    def approve(self, run: str, step: str, *, comment: str = "") -> Json:
+        """Say yes to a step that waits for approval: the step as it is then."""
+        return self._send("POST", _path(run, "steps", step, "approve"), _comment(comment))
+
+    def reject(self, run: str, step: str, *, comment: str = "") -> Json:
+        """Say no: the step fails with `Rejected`."""
+        return self._send("POST", _path(run, "steps", step, "reject"), _comment(comment))
+
+    def rerun(
+        self,
+        run: str,
+        *,
+        from_: Sequence[str] = (),  # these run again, and all that comes after them
+        patch: Mapping[str, Json] | None = None,  # results to take instead of running a step
+        skip: Sequence[str] = (),
+        input: Json | _Same = SAME,
+        version: int | None = None,
+        run_id: str | None = None,
+        key: str | None = None,
+    ) -> Json:
+        """Run it once more, as a new run that shares what came before: {runId, rerunOf, kept, …}.
+
+        Without `from_`, what did not end well runs again; with another input, everything does.
+        """
+        asked: dict[str, Json] = {"from": list(from_), "patch": dict(patch or {}), "skip": list(skip)}
+        asked = {name: value for name, value in asked.items() if value}
+        asked |= {} if isinstance(input, _Same) else {"input": input}
+        asked |= {} if version is None else {"version": version}
+        asked |= {} if run_id is None else {"runId": run_id}
+        return self._send("POST", _path(run, "rerun"), json.dumps(asked).encode(), key=key)
+
+    def steps(
+        self, run: str, *, of: str | None = None, status: str | None = None, after: int = 0, limit: int = 1000
+    ) -> Json:
+        """One page of its steps, also those made while it goes on: {items, next}."""
+        asked = {"of": of, "status": status, "after": after, "limit": limit}
+        return self._send("GET", _path(run, "steps"), query=asked)
+
+    def all_steps(
+        self, run: str, *, of: str | None = None, status: str | None = None
+    ) -> Iterator[dict[str, Json]]:
+        """Every step that there is now."""
+        following: int | None = 0
+        while following is not None:
+            page = self.steps(run, of=of, status=status, after=following)
+            yield from page["items"]
+            following = page["next"]
+
+    def schema(self) -> Json:
+        """The JSON Schema of workflow documents, for editors."""
+        return self._send("GET", "/api/v1/schema")
+
+    @abstractmethod
+    def _send(
+        self,
+        method: Method,
+        path: str,
+        body: bytes | None = None,
+        *,
+        query: Mapping[str, object] | None = None,
+        key: str | None = None,
+        wait_s: float = 0.0,
+    ) -> Json: ...
+
+
+def _path(*parts: str) -> str:
+    return "/".join([RUNS, *(quote(part, safe="") for part in parts)])
+
+
+def _comment(words: str) -> bytes:
+    return json.dumps({"comment": words} if words else {}).encode()
