@@ -86,7 +86,7 @@ def test_what_it_prints_comes_exactly_and_each_stream_by_itself(call: Command) -
     ("program", "options", "code", "line"),
     [
         ("echo out; exit 3", [], 3, ""),
-        ("echo out; sleep 30", ["--timeout", "500ms"], 124, "bash: took longer than 500ms"),
+        ("echo out; sleep 30", ["--timeout", "3s"], 124, "bash: took longer than 3s"),
         ("echo out; kill -SEGV $$", [], 139, "bash: was killed by SIGSEGV"),
     ],
 )

@@ -125,7 +125,7 @@ def lost_so_often(shop: Shop, run: str, times: int) -> bool:
 def test_a_step_that_falls_silent_is_ended_and_the_next_attempt_knows_how_far_it_was(shop: Shop) -> None:
     shop.hire("listener", offers="b")
     retry = {"attempts": 2, "backoff": "10ms"}
-    run = shop.start("b", "hang_once", {}, heartbeat_timeout="500ms", retry=retry)
+    run = shop.start("b", "hang_once", {}, heartbeat_timeout="5s", retry=retry)
     step = shop.ended(run)
     assert (step["attempts"], step["output"]) == (2, {"rows": 3})
     (failed,) = shop.events(run, "AttemptFailed")

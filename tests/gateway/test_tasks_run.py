@@ -102,7 +102,7 @@ def test_programs_run_on_a_worker_and_what_became_of_them_comes_back(tmp_path: P
         assert (exits["status"], exits["result"]["exitCode"], exits["attempts"]) == ("failed", 3, 1)
         assert (exits["result"]["output"], exits["result"]["error"]) == ("so\n", "far\n")
         loop = {"language": "py", "code": "print(1, flush=True)\nwhile True: pass"}
-        slow = await done(home, {**loop, "resourceLimit": {"timeout": "500ms", "cpu": "1.0"}})
+        slow = await done(home, {**loop, "resourceLimit": {"timeout": "3s", "cpu": "1.0"}})
         assert (slow["status"], slow["final"], slow["result"]["output"]) == ("timeout", True, "1\n")
         assert slow["result"]["exceeded"] == "timeout"
         files = {"files": {"in.txt": "20 22"}, "outputs": ["out.txt"]}
