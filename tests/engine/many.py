@@ -104,7 +104,7 @@ class Many:
         )
         return await self.nodes[via].router.send(workflow_key(ident), command)
 
-    async def start(self, via: str, run_id: str, workflow: str = "w") -> Reply:
+    async def start(self, via: str, run_id: str, workflow: str = "w", given: Json = None) -> Reply:
         latest = await self.nodes[via].definitions.latest("default", workflow)
         assert latest is not None
         command = StartRun(
@@ -112,6 +112,7 @@ class Many:
             version=latest.version,
             document_hash=latest.hash,
             request_hash="asked",
+            input=given,
             at=self.now(),
         )
         return await self.nodes[via].router.send(run_key(run_id), command)

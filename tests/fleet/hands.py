@@ -15,7 +15,7 @@ from tests.cli.engines import environment
 from tests.cluster.machines import LAUNCH
 from tests.waiting import wait_until
 
-START_S = 30.0
+START_S = 60.0
 STOP_S = 45.0
 LAST_WORDS = 30
 

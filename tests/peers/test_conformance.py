@@ -575,7 +575,7 @@ CHOSEN = Chosen(
 REQUESTS: list[Request] = [
     messages.Ask(KEY, JSON, 2.5, 1),
     messages.WhoHolds(7, 2**40),
-    messages.Offer(7, 3, JSON, "session"),
+    messages.Offer(7, 3, JSON, "session", {"input": "v1"}, {"v1": JSON}),
     messages.AreWanted(7, (NAME,)),
     messages.LookOutside(KEY),
     messages.LookCrew(),
@@ -593,6 +593,7 @@ ANSWERS: list[Answer] = [
     messages.Held((messages.HeldTask(NAME, "w", "session", True),)),
     messages.Taken("w", "session", True),
     messages.Declined("busy", True),
+    messages.Missing(("v1",)),
     messages.Unwanted(3, (NAME,)),
     messages.LooksLike(SEEN),
     messages.CrewTold((TOLD,)),

@@ -34,6 +34,7 @@ FOUND_AMONG_MANY = {
     "no adoption": 0,
     "detector counts through gaps": 0,
     "another database is not noticed": 5,
+    "large values left out": 0,
 }
 
 

@@ -162,10 +162,12 @@ class Hands:
     def __init__(self) -> None:
         self.running: dict[str, asyncio.Future[Outcome]] = {}
         self.stopped: list[str] = []
+        self.given: list[Task] = []
 
     async def run(self, task: Task, secrets: Opened) -> Outcome:
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.running[task.step] = future
+        self.given.append(task)
         try:
             return await future
         except asyncio.CancelledError:

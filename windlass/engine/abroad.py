@@ -11,6 +11,8 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from windlass.core import fleet
 from windlass.core.cluster import Member, NodeId
 from windlass.core.fleet import Seen, Told
@@ -23,6 +25,8 @@ from windlass.engine.queues import Holder, Loss
 from windlass.engine.roster import Roster
 from windlass.peers import Lost, Unreachable
 from windlass.wire import messages
+from windlass.wire.bulk import Recent
+from windlass.wire.lightening import Light, Lightener
 from windlass.wire.messages import (
     Busy,
     Crewed,
@@ -32,6 +36,7 @@ from windlass.wire.messages import (
     HeadTold,
     HeldTask,
     Holds,
+    Missing,
     Notice,
     Offer,
     Parted,
@@ -52,6 +57,7 @@ HEADS_MAX: Final = 20
 FEW: Final = 100  # workers: so many are told of with every reminder, more of them
 WHOLE_EVERY: Final = 10  # reminders
 LEVEL: Final = 2  # of the formats: older nodes keep their tasks to their own workers
+LIGHT_LEVEL: Final = 6  # older nodes have to be sent tasks whole
 
 
 class Neighbour:
@@ -62,6 +68,7 @@ class Neighbour:
         self.name = member.name
         self.level = member.level
         self._others = others
+        self._said = Recent()  # large values that it was sent, and has if it has not forgotten them
 
     def offer(self, task: Task, shard: int, epoch: int, session: SessionId) -> None:
         self._others.spawn(self._offer(task, shard, epoch, session))
@@ -72,8 +79,10 @@ class Neighbour:
 
     async def _offer(self, task: Task, shard: int, epoch: int, session: SessionId) -> None:
         """Until it is known whether the task runs there. The offer may arrive twice: it acts once."""
-        dispatcher, offer = self._others.dispatcher, Offer(shard, epoch, messages.encode_task(task), session)
-        sent = False
+        dispatcher, sent = self._others.dispatcher, False
+        light = self._others.lightener.lighten(task) if self.level >= LIGHT_LEVEL else Light(task)
+        offer = Offer(shard, epoch, light.encode(), session, light.places, light.bodies_but(self._said))
+        self._note(light)
         while self._others.knows(self) and dispatcher.is_offered(task.name, self.node):
             try:
                 answer = await self._others.calls.call(self.node, offer, timeout_s=OFFER_S)
@@ -92,6 +101,8 @@ class Neighbour:
                         WorkerId(answer.worker), SessionId(answer.session), self.node, answer.survives
                     )
                     return dispatcher.taken(task.name, holder)
+                case Missing() if len(offer.bodies) < len(light.bodies):
+                    offer = msgspec.structs.replace(offer, bodies=light.bodies)
                 case Declined(done=True, reason=reason):
                     return dispatcher.refused(task.name, self.node, reason)
                 case Declined():
@@ -101,6 +112,11 @@ class Neighbour:
                     log.warning("an offer was answered strangely", extra={"answer": repr(answer)})
                     sent = True
                     await asyncio.sleep(AGAIN_S)
+
+    def _note(self, light: Light) -> None:
+        for name, body in light.bodies.items():
+            self._said.use(name, len(body))
+        self._said.shrink(spare=light.bodies)
 
 
 class Abroad:
@@ -119,6 +135,7 @@ class Abroad:
     ) -> None:
         self.dispatcher = dispatcher
         self.calls = calls
+        self.lightener = Lightener()
         self.lending = Lending(dispatcher.slots, tell=self._keep_room, on_free=dispatcher.match)
         self._roster = roster
         self._me = me

@@ -34,6 +34,7 @@ from windlass.engine.greeting import Arrival, Rejection
 from windlass.registry import WorkerRow
 from windlass.wire import crew
 from windlass.wire.crew import GREETING_BYTES_MAX, Greet, Rejected, Welcome
+from windlass.wire.lightening import Lightener
 from windlass.wire.pipe import Broken, Malformed, Pipe
 
 log = logging.getLogger(__name__)
@@ -87,6 +88,7 @@ class Crew:
             clock=self._clock,
             start=self._start,
             refers_to=refers_to or refers_to_unknown,
+            lightener=Lightener(),
         )
         self._by_session: dict[SessionId, Mate] = {}
         self._by_name: dict[WorkerId, Mate] = {}
@@ -241,7 +243,7 @@ class Crew:
         mate = self._hire(facts, arrival, now) if older is None or not same else older
         if older is not None and older.link is not None:
             older.link.drop("replaced", Rejected("replaced", "the same worker has greeted again"))
-        mate.attach(link, facts, now)
+        mate.attach(link, version, facts, now)
         mate.seen.cpu, mate.seen.memory = share(greet.cpu), share(greet.memory)
         missing = mate.adopt(good, now)
         registered, mate.seen.registered = mate.seen.registered, False  # nothing comes before the welcome

@@ -25,7 +25,9 @@ from windlass.engine.crew_results import Results
 from windlass.engine.crew_secrets import NotHis, RefersTo
 from windlass.engine.greeting import HELD_MAX, Rejection
 from windlass.wire import crew
+from windlass.wire.bulk import Recent
 from windlass.wire.crew import FromWorker, Holding, Token
+from windlass.wire.lightening import Lightener
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,7 @@ RESULTS_BYTES_MAX: Final = 64 * 1024 * 1024  # not kept yet; until they are, not
 SECRETS_AT_ONCE: Final = 100
 TOLD_TASKS: Final = 100
 REASON_MAX: Final = 200  # characters
+ENVELOPE_BYTES: Final = 64 * 1024  # around a task and its values: tokens, names, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Ship:
     clock: Callable[[], float]  # monotonic: all that is counted in seconds
     start: Callable[[Coroutine[None, None, None]], object]  # a task that somebody owns
     refers_to: RefersTo
+    lightener: Lightener
 
 
 class Mate:
@@ -63,6 +67,7 @@ class Mate:
         self.room = asyncio.Event()  # for results that are not kept yet
         self.room.set()
         self.holds = Holds()
+        self._said: Recent | None = None  # large values, over this connection; None: it cannot keep any
         self._ship = ship
         self._healthy = True
         self._results_bytes = 0
@@ -99,8 +104,9 @@ class Mate:
 
     # For the crew.
 
-    def attach(self, link: Link, facts: Facts, now: float) -> None:
+    def attach(self, link: Link, version: int, facts: Facts, now: float) -> None:
         """It goes on over this connection."""
+        self._said = Recent() if version >= crew.LIGHT else None
         self.link, self.left, self._abuses = link, "", 0
         seen = self.seen
         seen.facts, seen.connected, seen.heard_at = facts, True, now
@@ -311,9 +317,9 @@ class Mate:
         """The order to run it. What cannot be sent has failed: no other worker could be sent it either."""
         hold.at = hold.listed_at = hold.lively_at = self._ship.clock()
         try:
-            body = body_of(crew.Run(crew.encode_task(hold.task), hold.token))
-            if len(body) + 1 < crew.FRAME_BYTES_MAX:
-                return body
+            order = self._order(hold)
+            if order is not None:
+                return order
             fault = "the task and what it was given are too large for a worker; pass large data by reference"
         except (TypeError, ValueError, OverflowError) as error:
             fault = f"the task cannot be sent: {error}"
@@ -322,6 +328,22 @@ class Mate:
         failure, now = Failure("TooLarge", fault, retryable=False), self._ship.home.clock.now()
         self._ship.results.begin(self, hold.token, hold.task, failure, started_at=now)
         return b""
+
+    def _order(self, hold: Hold) -> bytes | None:
+        """None if it is too large to be sent."""
+        if self._said is None:
+            body = body_of(crew.Run(crew.encode_task(hold.task), hold.token))
+            return body if len(body) + 1 < crew.FRAME_BYTES_MAX else None
+        light = self._ship.lightener.lighten(hold.task)
+        task, bodies = light.encode(), light.bodies_but(self._said)
+        if len(task) + sum(map(len, bodies.values())) + ENVELOPE_BYTES > crew.FRAME_BYTES_MAX:
+            return None
+        if not light.places:
+            return body_of(crew.Run(task, hold.token))
+        for name, body in light.bodies.items():
+            self._said.use(name, len(body))
+        forget = tuple(self._said.shrink(spare=light.bodies))
+        return body_of(crew.RunLight(task, hold.token, light.places, bodies, forget))
 
     def _held(self, token: Token) -> Hold | None:
         """The task that is spoken of. One that is unknown may have been recalled: it is said again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 import msgspec
@@ -28,6 +28,7 @@ from windlass.engine.outlook import candidates, outlook
 from windlass.engine.queues import Holder, Loss
 from windlass.engine.router import Router
 from windlass.wire import codec, messages
+from windlass.wire.filling import Kept
 from windlass.wire.messages import (
     Answer,
     AreWanted,
@@ -55,6 +56,7 @@ from windlass.wire.messages import (
     LookOutside,
     LookPulse,
     LooksLike,
+    Missing,
     News,
     Notice,
     Offer,
@@ -96,6 +98,7 @@ class NodeHost:
     on_linked: Callable[[NodeId], None]
     on_unlinked: Callable[[NodeId], None]
     on_met: Callable[[str, NodeId], None]
+    values: Kept = field(default_factory=Kept)  # large ones, of tasks that were offered
 
     @property
     def dispatcher(self) -> Dispatcher:
@@ -208,7 +211,7 @@ class NodeHost:
             if not self.dispatcher.adopt(name, holder) and shard is not None:
                 self.calls.tell(sender, Stop(shard.number, shard.epoch, (name,)))
 
-    def _offer(self, sender: NodeId, offer: Offer) -> Taken | Declined | Failed:
+    def _offer(self, sender: NodeId, offer: Offer) -> Taken | Declined | Missing | Failed:
         if offer.epoch < self.membership.fenced(offer.shard):
             return Declined("a newer owner has spoken", stale=True)
         if not self.membership.fresh:  # the offer may have waited here for as long as we slept
@@ -216,6 +219,9 @@ class NodeHost:
         task = messages.decode_task(offer.task)
         if self.dispatcher.is_done(task.name):
             return Declined("it has been run here, and given up", done=True)
+        if missing := self.values.missing(offer.places, offer.bodies):
+            return Missing(tuple(missing))
+        task = self.values.fill(task, offer.places, offer.bodies)
         session = SessionId(offer.session) if offer.session else None
         kept = session is not None and self.fleet.abroad.lending.take(sender, session)
         try:

@@ -37,6 +37,7 @@ from windlass.wire.crew import (
     Order,
     Rejected,
     Run,
+    RunLight,
     Secrets,
     Stop,
     Token,
@@ -138,7 +139,7 @@ class JsonDialect:
             case Order():
                 # The dialect has no word for it: the node gives nothing new, and the client never notices.
                 return Words(node=(Leaving(),))
-            case Secrets():
+            case Secrets() | RunLight():
                 return Words()  # never asked for
             case _:
                 assert_never(message)
@@ -191,7 +192,7 @@ class JsonDialect:
         capabilities, slots = (*offers(self._words), CODE_TIME), said.load.max_concurrent
         return Greet(
             crew.LOWEST,
-            crew.HIGHEST,
+            crew.LOWEST,  # whole tasks alone
             said.client_id,
             session_of(said.client_id, slots, said.weight, *capabilities),
             slots,

@@ -31,6 +31,7 @@ from windlass.wire.crew import (
     Order,
     Rejected,
     Run,
+    RunLight,
     Secrets,
     Stop,
     Welcome,
@@ -63,7 +64,7 @@ class RawDialect:
     ) -> None:
         self._greet = Greet(
             crew.LOWEST,
-            crew.HIGHEST,
+            crew.LOWEST,  # whole tasks alone
             name,
             name,
             SLOTS,
@@ -124,8 +125,8 @@ class RawDialect:
                 return Words(node=(Leaving(),))
             case Rejected(_, reason):
                 return self.scold(reason)
-            case Secrets():
-                return Words()
+            case Secrets() | RunLight():
+                return Words()  # never asked for
             case _:
                 assert_never(message)
 

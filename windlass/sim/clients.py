@@ -31,6 +31,7 @@ from windlass.sim.checks import Auditor, Violation
 from windlass.sim.control import kid_document, tick_document, tick_timetable
 from windlass.sim.documents import any_document
 from windlass.sim.home import Gone, Home
+from windlass.sim.inputs import Inputs
 from windlass.sim.listener import Listener
 
 PATIENCE_S: Final = 8.0  # of a client; a node answers within 5 s if it lives
@@ -52,6 +53,7 @@ class Stage(Protocol):
     leases: MemoryLeases
     shards: int
     auditor: Auditor
+    inputs: Inputs
     acknowledged: set[Key]
     forgotten: bool
     settled: bool
@@ -147,6 +149,7 @@ class Clients:
             version=latest.version if own is None else OWN,
             document_hash=latest.hash if own is None else document.digest(own),
             request_hash="same",
+            input=stage.inputs.give(key),
             context={"client": key.id},
             document=own,
             at=stage.now(),

@@ -36,7 +36,8 @@ from windlass.journal.committer import Committer
 from windlass.journal.memory import MemoryStore
 from windlass.sim.store import FaultyStore
 from windlass.wire import messages
-from windlass.wire.messages import Declined, Held, Offer, Taken
+from windlass.wire.filling import Kept
+from windlass.wire.messages import Declined, Held, Missing, Offer, Taken
 
 
 @contextlib.contextmanager
@@ -198,8 +199,11 @@ def children_outlive_their_parents() -> contextlib.AbstractContextManager[None]:
 
 
 def unfenced_offers() -> contextlib.AbstractContextManager[None]:
-    def trusting(self: NodeHost, sender: NodeId, offer: Offer) -> Taken | Declined:
+    def trusting(self: NodeHost, sender: NodeId, offer: Offer) -> Taken | Declined | Missing:
         task, session = messages.decode_task(offer.task), SessionId(offer.session)
+        if missing := self.values.missing(offer.places, offer.bodies):
+            return Missing(tuple(missing))
+        task = self.values.fill(task, offer.places, offer.bodies)
         kept = self.fleet.abroad.lending.take(sender, session)
         try:
             holder = self.dispatcher.accept(task, needs(task), session, kept=kept)
@@ -208,6 +212,10 @@ def unfenced_offers() -> contextlib.AbstractContextManager[None]:
         return Taken(holder.worker, holder.session, holder.survives)
 
     return _instead(NodeHost, "_offer", trusting)
+
+
+def large_values_left_out() -> contextlib.AbstractContextManager[None]:
+    return _instead(Kept, "fill", lambda self, task, places, bodies: task)
 
 
 def lease_trusted_after_a_gap() -> contextlib.AbstractContextManager[None]:
@@ -271,6 +279,7 @@ PLANTED_AMONG_MANY: Final[dict[str, Callable[[], contextlib.AbstractContextManag
     "no resume": no_resume,
     "alarms are lost with memory": alarms_are_lost_with_memory,
     "unfenced offers": unfenced_offers,
+    "large values left out": large_values_left_out,
     "lease trusted after a gap": lease_trusted_after_a_gap,
     "no adoption": no_adoption,
     "detector counts through gaps": detector_counts_through_gaps,

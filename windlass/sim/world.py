@@ -26,6 +26,7 @@ from windlass.sim.clients import Clients
 from windlass.sim.crewmen import SimCrewman
 from windlass.sim.faults import Faults, in_a_cluster
 from windlass.sim.home import Home
+from windlass.sim.inputs import Inputs
 from windlass.sim.leases import WatchedLeases
 from windlass.sim.loop import SimLoop
 from windlass.sim.mischief import Mischief
@@ -80,6 +81,7 @@ class World:
         self.slots = SLOTS if nodes == 1 else CLUSTER_SLOTS
         self.leases: MemoryLeases = WatchedLeases(self.disk, self.shards, clock=self.now, buried=self._buried)
         self.auditor = Auditor(is_dead=self._is_dead, doubtful=self._doubtful)
+        self.inputs = Inputs()
         self.network = SimNetwork(random.Random(self.chance.random()), strikes=self.faults.strikes)
         self.database_away = False
         self.policy = Policy(strategy=self.chance.choice(STRATEGIES))
@@ -160,6 +162,7 @@ class World:
         self.report.tasks += 1
         start = Start(_name(task), node, sharding.of(task.run, self.shards), epoch, offered)
         self.guarded(lambda: self.auditor.started(start))
+        self.guarded(lambda: self.inputs.check(task))
 
     def let_go(self, task: Task, node: NodeId) -> None:
         self.auditor.stopped(_name(task), node)
@@ -170,6 +173,7 @@ class World:
     def crew_started(self, task: Task, life: NodeId) -> None:
         self.report.tasks += 1
         self.guarded(lambda: self.auditor.crew_started(_name(task), life))
+        self.guarded(lambda: self.inputs.check(task))
 
     def poisoned(self, task: Task) -> None:
         self.auditor.poisoned.add(_name(task))

@@ -23,7 +23,8 @@ from windlass.core.log import Printed as PrintedLines
 from windlass.core.task import Outcome, Task, TaskName
 
 LOWEST: Final = 1  # versions of the protocol that this program speaks
-HIGHEST: Final = 1
+LIGHT: Final = 2  # from this version on, nodes may send tasks without their large values
+HIGHEST: Final = LIGHT
 PATH: Final = "/workers"
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 GREETING_BYTES_MAX: Final = 1024 * 1024
@@ -150,6 +151,16 @@ class Run(Message, tag="Run", frozen=True):
     token: Token
 
 
+class RunLight(Message, tag="RunLight", frozen=True):
+    """A task without its large values, which others have in common with it: see wire.bulk."""
+
+    task: bytes  # JSON
+    token: Token
+    places: dict[str, str]  # where in the task which value belongs: "input" or "parents/STEP" → its name
+    bodies: dict[str, bytes] = {}  # values that were not sent over this connection before, as JSON, by name
+    forget: tuple[str, ...] = ()  # names that will not be used any more
+
+
 class Stop(Message, tag="Stop", frozen=True):
     """Nobody wants these results: end the tasks for real, or forget the results."""
 
@@ -180,7 +191,7 @@ class Order(Message, tag="Order", frozen=True):
     order: Literal["drain"]
 
 
-FromNode = Welcome | Rejected | Run | Stop | Kept | Beaten | Secrets | Order
+FromNode = Welcome | Rejected | Run | RunLight | Stop | Kept | Beaten | Secrets | Order
 
 _pack: Final = msgspec.msgpack.Encoder()
 _json: Final = msgspec.json.Encoder()

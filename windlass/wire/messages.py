@@ -60,6 +60,8 @@ class Offer(Message, tag="Offer", frozen=True):
     epoch: int
     task: bytes  # JSON
     session: str = ""  # of the worker that shall; empty: any of yours
+    places: dict[str, str] = {}  # of large values that are not in it, each with its name: see wire.bulk
+    bodies: dict[str, bytes] = {}  # of those that you may not have, as JSON, by name
 
 
 class AreWanted(Message, tag="AreWanted", frozen=True):
@@ -171,6 +173,12 @@ class Declined(Message, tag="Declined", frozen=True):
     done: bool = False  # it has been run here, and is over
 
 
+class Missing(Message, tag="Missing", frozen=True):
+    """The task cannot be looked at without these values: offer it again, with them."""
+
+    names: tuple[str, ...]
+
+
 class Unwanted(Message, tag="Unwanted", frozen=True):
     """Of the tasks you asked about: nobody waits for these."""
 
@@ -217,8 +225,8 @@ class Unrelayed(Message, tag="Unrelayed", frozen=True):
 
 
 Answer = (
-    Replied | Failed | Held | Taken | Declined | Unwanted | LooksLike | CrewTold | Candidates | Quiet
-    | ChoicesTold | FiguresTold | PulseTold | Relayed | Unrelayed
+    Replied | Failed | Held | Taken | Declined | Missing | Unwanted | LooksLike | CrewTold | Candidates
+    | Quiet | ChoicesTold | FiguresTold | PulseTold | Relayed | Unrelayed
 )  # fmt: skip
 
 

@@ -20,8 +20,9 @@ Change = Callable[[dict[str, Json]], dict[str, Json]]
 
 # The newest level that this program reads: of events, of snapshots, and of what nodes say to each other.
 # 2: steps can be parked; 3: runs can bring their document along; 4: control, schedules, limits; 5: nodes ask
-# each other for their choices of workers, their figures, and how runs went lately.
-LEVEL: Final = 5
+# each other for their choices of workers, their figures, and how runs went lately; 6: they offer tasks
+# without large values that the other one has.
+LEVEL: Final = 6
 RUN_IMAGE: Final = "RunImage"
 WORKFLOW_IMAGE: Final = "Workflow"
 LIMIT_IMAGE: Final = "LimitKey"

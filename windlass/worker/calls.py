@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Json, Result, StepContext, Task
+from windlass.core.task import CONTEXT_BYTES_MAX, Failure, Result, Task
+from windlass.worker.late_context import Tell, context_of
 from windlass.worker.telling import unheard
 from windlass.worker.values import NotJson, TooLarge, to_json
 
@@ -22,8 +23,6 @@ MESSAGE_CHARS_MAX = 2000
 CUT = "...\n"  # a traceback begins so if its beginning is not there
 HERE: Final = os.path.join(os.path.dirname(__file__), "")
 OUT_OF_MEMORY: Final = "out of memory"
-
-Tell = Callable[[Json], None]  # how far a step is
 
 
 class CannotCall(Exception):
@@ -120,7 +119,7 @@ def arguments_of(function: Callable[..., Any], task: Task, tell: Tell) -> dict[s
     if "ctx" in signature.parameters:
         if "ctx" in arguments:
             raise CannotCall("BadCall", "args has a ctx, but ctx is what windlass passes to the step")
-        arguments = {**arguments, "ctx": step_context(task, tell)}
+        arguments = {**arguments, "ctx": context_of(task, tell)}
     try:
         signature.bind(**arguments)
     except TypeError as error:
@@ -129,21 +128,6 @@ def arguments_of(function: Callable[..., Any], task: Task, tell: Tell) -> dict[s
             "TypeError", f"{name}{signature} cannot be called with these args: {error}"
         ) from None
     return arguments
-
-
-def step_context(task: Task, tell: Tell) -> StepContext:
-    return StepContext(
-        run=task.run,
-        workflow=task.workflow,
-        step=task.step,
-        attempt=task.attempt,
-        input=task.input,
-        context=task.context,
-        parents=task.parents,
-        labels=task.labels,
-        progress=task.progress,
-        tell=tell,
-    )
 
 
 def run(function: Callable[..., Any], arguments: dict[str, Any]) -> object:

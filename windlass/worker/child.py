@@ -16,13 +16,11 @@ import threading
 import time
 from io import TextIOWrapper
 
-import msgspec
-
-from windlass.core.task import Task
-from windlass.worker import frames
+from windlass.wire.filling import Kept
+from windlass.worker import frames, requests
 from windlass.worker.calls import call, ran_out_of_memory
 from windlass.worker.freshness import Freshness
-from windlass.worker.minder import ANSWER_FD, KEEP, PROGRESS, REPLACE, REQUEST_FD, STALE
+from windlass.worker.minder import ANSWER_FD, KEEP, MISSING, PROGRESS, REPLACE, REQUEST_FD, STALE
 from windlass.worker.telling import Telling
 
 BOOTSTRAP = (
@@ -34,14 +32,20 @@ def main(arguments: list[str]) -> None:
     recycle, folders = int(arguments[0]), arguments[1:]
     prepare(folders)
     me, home, pipes = os.getpid(), os.getcwd(), _pipes()
-    freshness, ran = Freshness(folders), 0
+    freshness, values, ran = Freshness(folders), Kept(), 0
     while (request := frames.request()) is not None:
         if freshness.stale():
             frames.answer(STALE, b"")
             continue
+        asked = requests.decode(request)
+        bodies = asked.own_bodies()
+        if values.missing(asked.places, bodies):
+            frames.answer(MISSING, b"")
+            continue
+        task = values.fill(asked, asked.places, bodies)
         began_ns = time.time_ns()
         telling = Telling(lambda details: frames.answer(PROGRESS, details))
-        answer = call(msgspec.json.decode(request, type=Task), folders, telling)
+        answer = call(task, folders, telling)
         if os.getpid() != me:
             os._exit(0)  # the step forked, and this is the copy: only the original answers
         telling.end()

@@ -35,11 +35,13 @@ from windlass.wire.crew import (
     Rejected,
     Returned,
     Run,
+    RunLight,
     Secrets,
     Stop,
     Token,
     Welcome,
 )
+from windlass.wire.filling import filled
 from windlass.wire.pipe import Broken, Malformed, Pipe
 from windlass.worker.connection import Connection, Turned
 from windlass.worker.outbox import Outbox
@@ -111,6 +113,7 @@ class Crewman:
         self._names: dict[Token, TaskName] = {}
         self._details: dict[Token, bytes] = {}  # the last progress of what runs
         self._unkept: dict[Token, asyncio.Future[None]] = {}
+        self._values: dict[str, msgspec.Raw] = {}  # that came over this connection, for tasks to come
         self._questions = Questions(self._outbox.say)
         self._leaving = False
         self._gone = False  # it has said its last word
@@ -200,6 +203,7 @@ class Crewman:
             log.warning("the connection to a node ended", extra=fields)
 
     def _over(self, pipe: Pipe) -> Connection:
+        self._values = {}
         return Connection(
             pipe,
             self._outbox,
@@ -264,7 +268,9 @@ class Crewman:
     def _take(self, message: FromNode) -> None:
         match message:
             case Run():
-                self._run(message)
+                self._run(self._read(message.task), message.token)
+            case RunLight():
+                self._run(self._whole(message), message.token)
             case Stop(tokens):
                 self._stop(tokens)
             case Kept(tokens):
@@ -283,14 +289,26 @@ class Crewman:
             case _:
                 assert_never(message)
 
-    def _run(self, run: Run) -> None:
-        assert self._work is not None
+    def _read(self, body: bytes) -> Task:
         try:
-            task = crew.decode_task(run.task)
+            return crew.decode_task(body)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise Malformed(f"a task cannot be read: {error}") from None
-        if run.token in self._spool:
-            self._outbox.result(run.token)
+
+    def _whole(self, run: RunLight) -> Task:
+        for name, body in run.bodies.items():
+            self._values[name] = msgspec.Raw(body)
+        for name in run.forget:
+            self._values.pop(name, None)
+        try:
+            return filled(self._read(run.task), run.places, self._values)
+        except KeyError as unknown:
+            raise Malformed(f"a task refers to a value that never came: {unknown}") from None
+
+    def _run(self, task: Task, token: Token) -> None:
+        assert self._work is not None
+        if token in self._spool:
+            self._outbox.result(token)
             return
         if task.name in self._work.held():
             return  # said twice
@@ -298,9 +316,9 @@ class Crewman:
             self._check()
             self._work.start(task)
         except Refused as refused:
-            self._outbox.say(Returned(task.name, run.token, str(refused)))
+            self._outbox.say(Returned(task.name, token, str(refused)))
         else:
-            self._tokens[task.name], self._names[run.token] = run.token, task.name
+            self._tokens[task.name], self._names[token] = token, task.name
 
     def _check(self) -> None:
         """Raises Refused if it may take no task."""

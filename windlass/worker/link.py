@@ -16,7 +16,7 @@ from windlass.worker import minder
 from windlass.worker.orphans import spare, unspare
 
 FOLDER = Path(minder.__file__).resolve().parent.parent
-How = Literal["answered", "exited", "signalled", "timeout", "killed", "not_started", "lost"]
+How = Literal["answered", "missing", "exited", "signalled", "timeout", "killed", "not_started", "lost"]
 
 # What a job printed since: pieces of stdout (1) and stderr (2), and whether more came than is sent on.
 Printing = Callable[[list[tuple[int, bytes]], bool], None]

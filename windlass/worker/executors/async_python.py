@@ -6,9 +6,10 @@ import asyncio
 from functools import partial
 
 from windlass.core.task import Json, Outcome, Task
-from windlass.worker.calls import Tell, arguments_of, failed, success
+from windlass.worker.calls import arguments_of, failed, success
 from windlass.worker.executors import BadStep, bad_step, read_with
 from windlass.worker.executors.python import Python, PythonWith, outcome_of, trimmed
+from windlass.worker.late_context import Tell
 from windlass.worker.lines import Log
 from windlass.worker.progress import Heartbeats
 from windlass.worker.secrets import Opened

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from windlass.core.task import Failure, Outcome, Task
+from windlass.wire.lightening import Lightener
+from windlass.worker import requests
 from windlass.worker.calls import CUT, MESSAGE_CHARS_MAX
 from windlass.worker.executors import BadStep, bad_step, process_died, read_with, timed_out
 from windlass.worker.lines import Log
@@ -18,7 +20,6 @@ from windlass.worker.processes import Processes
 from windlass.worker.progress import Heartbeats
 from windlass.worker.secrets import Opened
 
-_encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[Outcome] = msgspec.json.Decoder(Outcome)
 
 
@@ -32,6 +33,7 @@ class Python:
         self._processes = processes
         self._log = log
         self._heartbeats = heartbeats
+        self._lightener = Lightener()
 
     async def run(self, task: Task, secrets: Opened) -> Outcome:
         try:
@@ -39,13 +41,19 @@ class Python:
         except BadStep as error:
             return bad_step(str(error))
         with self._log.of(task, secrets.mask) as lines:
-            ended = await self._processes.run_python(
-                _encode(secrets.filled(task)),
+            ask = partial(
+                self._processes.run_python,
                 timeout_s=task.timeout_s,
                 forward_bytes=self._log.bounds.bytes,
                 printing=lines.take,
                 progressing=partial(self._heartbeats.told, task, secrets.mask),
             )
+            light = self._lightener.lighten(secrets.filled(task))
+            # Children have what they were sent with earlier tasks; only a new one, or another one, has not.
+            fresh = {name: light.bodies[name] for name in light.fresh}
+            ended = await ask(requests.encode(light.task, light.places, fresh))
+            if ended.how == "missing":
+                ended = await ask(requests.encode(light.task, light.places, light.bodies))
         return trimmed(_outcome(task, secrets.ended(ended)), secrets.mask)
 
 

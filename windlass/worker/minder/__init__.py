@@ -17,14 +17,14 @@ Frames are a length and a marshalled tuple; both ends run the same interpreter.
          (job, "progress", details)    the same; of many, the last
          (job, how, code, answer, stdout bytes, end of stdout, stderr bytes, end of stderr)    at its end
 where text is the program's stdin or the request for the Python child, scratch a folder to remove should the
-worker die, and how is answered | exited | signalled | timeout | killed | not_started. Of what the job prints
-the ends are kept (keep_bytes each), and the beginning is sent on (forward_bytes of both).
+worker die, and how is answered | missing | exited | signalled | timeout | killed | not_started. Of what the
+job prints the ends are kept (keep_bytes each), and the beginning is sent on (forward_bytes of both).
 """
 
 BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); import minder.loop; minder.loop.main()"
 
 WORKER_FD = 0  # the minder's socket to the worker
 REQUEST_FD, ANSWER_FD = 3, 4  # the Python child's pipes from and to the minder
-KEEP, REPLACE, STALE = b"K", b"R", b"S"  # how the Python child marks its answers,
+KEEP, REPLACE, STALE, MISSING = b"K", b"R", b"S", b"M"  # how the Python child marks its answers,
 PROGRESS = b"P"  # and what it says before
 RECYCLE = 1000  # steps after which it is replaced: what it has gathered goes with it

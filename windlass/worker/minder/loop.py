@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from . import ANSWER_FD, KEEP, STALE, WORKER_FD
+from . import ANSWER_FD, KEEP, MISSING, STALE, WORKER_FD
 from .output import Output
 from .process import READ_BYTES, Command, Process, Stream, spawn
 from .tree import PR_SET_CHILD_SUBREAPER, Hunt, all_pids, below, newest_pid, prctl
@@ -184,6 +184,8 @@ class Minder:
         answer = job.main.answered()
         if answer is not None and answer[0] == STALE:
             self._restart(job)
+        elif answer is not None and answer[0] == MISSING:
+            self._finish(job, "missing", keep=True)
         elif answer is not None:
             self._finish(job, "answered", 0, answer[1], keep=answer[0] == KEEP)
         elif job.main.status is not None:
