@@ -41,6 +41,12 @@ BROKEN = {
     "raises": ("\n\nraise ValueError('not today')\n", "app.py:3", "ValueError: not today"),
     "exits": ("import sys\nsys.exit(3)\n", "app.py:2", "SystemExit: 3"),
     "dies": ("import os\nos._exit(3)\n", "app.py", "ended the process that imports it (exit code 3)"),
+    "schedule": (
+        "from windlass import workflow, step\n@step\ndef s(n: int) -> int: return n\n"
+        "@workflow(schedule='0 2 * * *')\ndef nightly(n: int) -> int: return s(n)\n",
+        "app.py:4",
+        "the input `n` (a whole number) is missing",
+    ),
     "empty": ("x = 1\n", "app.py", "has no workflow; write @workflow before a function"),
     "branches": (
         "from windlass import workflow\n@workflow\ndef w(n: int) -> None:\n    if n > 3:\n        pass\n",
@@ -56,7 +62,7 @@ BROKEN = {
     "no steps": (
         "from windlass import workflow\n@workflow\ndef w() -> None:\n    pass\n",
         "app.py:2",
-        "write at least one step",
+        "has no step; call one",
     ),
 }
 
@@ -155,7 +161,7 @@ def test_up_with_a_broken_file_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(BROKEN["branches"][0])
     done = command("up", "app.py", "--port", "0", cwd=tmp_path)
     assert done.returncode == 7
-    assert "app.py:4:1: if, while, and, or, not over values of a run cannot be decided" in done.stderr
+    assert "app.py:4:1: if, while, and, or, not, in over values of a run cannot be decided" in done.stderr
     assert not (tmp_path / ".windlass").exists()
 
 
@@ -186,3 +192,30 @@ def test_where_no_engine_runs_one_is_started_for_the_run(
     # What it kept is there for the next one, and nobody else has the folder.
     with engine("--port", "0", "--json", cwd=tmp_path) as up, Client(up.ready()["url"]) as client:
         assert [run["status"] for run in client.runs()["items"]] == ["succeeded"]
+
+
+def test_files_beside_it_are_not_taken_for_modules_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "app.py").write_text(GOOD)
+    for name in ("windlass", "json", "click"):
+        (tmp_path / f"{name}.py").write_text("raise AssertionError('nobody asked for this file')\n")
+    monkeypatch.chdir(tmp_path)
+    assert [workflow.id for workflow in app_files.compiled("app.py")] == ["inner", "twice-twice"]
+
+
+def test_files_that_are_in_each_others_way_start_nothing(tmp_path: Path) -> None:
+    for name, text in {
+        "a/app.py": GOOD,
+        "b/app.py": GOOD,
+        "other.py": GOOD.replace("n * 2", "n * 3"),
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    same_name = command("up", "a/app.py", "b/app.py", "--port", "0", cwd=tmp_path)
+    assert same_name.returncode == 2
+    assert "a/app.py and b/app.py are one module to workers, app" in same_name.stderr
+    same_id = command("up", "a/app.py", "other.py", "--port", "0", cwd=tmp_path)
+    assert same_id.returncode == 2
+    assert "both a/app.py and other.py have a workflow inner; give one another id" in same_id.stderr
+    assert not (tmp_path / ".windlass").exists()

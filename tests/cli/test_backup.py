@@ -20,6 +20,7 @@ from windlass.cli import journal_file
 from windlass.core.vocabulary import ENDED
 from windlass.sdk.client import Client, new_run_id
 
+BETWEEN_S = 0.02  # two starts: all of them have to end, and a slow machine must not get the more for it
 NOOP = b"id: noop\nsteps: {a: {kind: noop}}"
 # Waits in the middle until there is a file `go` in the data folder.
 HELD = b"""
@@ -70,7 +71,7 @@ def test_every_run_acknowledged_before_a_backup_goes_on_from_it(tmp_path: Path) 
 
         def go_on() -> None:
             with Client(client.url) as mine:
-                while not stop.is_set():
+                while not stop.wait(BETWEEN_S):
                     run = new_run_id()
                     mine.start("held", run_id=run)
                     during.append(run)

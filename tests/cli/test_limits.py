@@ -47,3 +47,6 @@ def test_who_holds_a_limit_and_who_waits_is_shown_and_a_permit_can_be_taken_away
         wait_until(lambda: [who["run"] for who in client.limit("orders")["holders"]] == ["r2"])
         unknown = limits(client, "show", "orders", "--rate")
         assert unknown.exit_code != 0 and "nobody holds it" in unknown.output
+        assert "there is a limit at once of this key: leave out --rate" in unknown.output
+        nothing = limits(client, "show", "parcels")
+        assert nothing.exit_code == unknown.exit_code and "--rate" not in nothing.output

@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.aside import aside
 from tests.gateway.house import ONE_STEP, house
 from windlass.cli import main
 from windlass.sdk.client import Client
 from windlass.vault import Keyring
 
 
+@dataclass(frozen=True, slots=True)
 class Place:
-    def __init__(self) -> None:
-        self.url = ""
-        self.ready, self.stop = threading.Event(), asyncio.Event()
-        self.loop: asyncio.AbstractEventLoop | None = None
+    url: str
 
-    def run(self) -> None:
-        asyncio.run(self._serve())
 
-    async def _serve(self) -> None:
-        async with house(keyring=Keyring([b"k" * 32])) as home:
-            for name in ("one", "other"):
-                await home.save({**ONE_STEP, "id": name})
-            self.loop, self.url = asyncio.get_running_loop(), f"http://127.0.0.1:{home.port}"
-            self.ready.set()
-            await self.stop.wait()
+@asynccontextmanager
+async def opened() -> AsyncIterator[Place]:
+    async with house(keyring=Keyring([b"k" * 32])) as home:
+        for name in ("one", "other"):
+            await home.save({**ONE_STEP, "id": name})
+        await home.save({**ONE_STEP, "id": "typed", "inputs": {"day": "string", "count": "integer"}})
+        yield Place(f"http://127.0.0.1:{home.port}")
 
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
-    found = Place()
-    thread = threading.Thread(target=found.run)
-    thread.start()
-    assert found.ready.wait(20)
-    yield found
-    assert found.loop is not None
-    found.loop.call_soon_threadsafe(found.stop.set)
-    thread.join()
+    with aside(opened()) as found:
+        yield found
 
 
 def call(place: Place, *words: str) -> Result:
@@ -70,6 +61,9 @@ def test_one_is_set_shown_paused_resumed_and_deleted(place: Place) -> None:
     shown = told(place, "show", "other")
     assert (shown["input"], shown["labels"]) == ({"day": 5}, {"team": "sales"})
     assert (shown["catchUp"], shown["overlap"]) == ("2h", "queue")
+    lines = [line.split(maxsplit=1) for line in schedule(place, "show", "other").splitlines()]
+    assert ["input", '{"day": 5}'] in lines
+    assert ["labels", "team=sales"] in lines
     listed = schedule(place, "list")
     assert "0 2 * * * Europe/Berlin" in listed
     assert "other: rests" in schedule(place, "pause", "other")
@@ -104,6 +98,28 @@ def test_it_is_fired_now_and_for_a_past_range(place: Place) -> None:
     shown = schedule(place, "show", "one")
     assert run in shown
     assert "fired" in shown
+    schedule(place, "delete", "one")
+
+
+def test_inputs_are_as_the_workflow_declares_them_and_what_does_not_fit_is_told_at_once(place: Place) -> None:
+    given = ("-i", "day=5", "-i", "count=7")
+    schedule(place, "set", "typed", "--cron", "0 2 * * *", *given)
+    assert told(place, "show", "typed")["input"] == {"day": "5", "count": 7}
+    fired = told(place, "trigger", "typed", "-i", "day=20260101")
+    with Client(place.url) as client:
+        assert client.run(fired["runId"])["input"] == {"day": "20260101"}
+    for words in (("set", "typed", "--every", "1h"), ("trigger", "typed")):
+        wrong = call(place, "schedule", *words, "-i", "count=many")
+        assert wrong.exit_code == 7
+        assert "/input/count: expected a whole number" in wrong.output
+    schedule(place, "delete", "typed")
+
+
+def test_paused_is_paused_also_where_it_was_resumed_before(place: Place) -> None:
+    for _ in range(2):
+        schedule(place, "set", "one", "--every", "1h", "--paused")
+        assert told(place, "show", "one")["paused"] is True
+        schedule(place, "resume", "one")
     schedule(place, "delete", "one")
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.aside import aside
 from tests.gateway.test_webhooks import home
 from tests.outward.test_outward import Server, serving
 from windlass.cli import main
@@ -20,33 +21,22 @@ from windlass.core.errors import Invalid
 from windlass.reach import for_steps, for_webhooks
 
 
+@dataclass(frozen=True, slots=True)
 class Place:
-    def __init__(self) -> None:
-        self.url = ""
-        self.receiver = Server()
-        self.ready, self.stop = threading.Event(), asyncio.Event()
-        self.loop: asyncio.AbstractEventLoop | None = None
+    url: str
+    receiver: Server
 
-    def run(self) -> None:
-        asyncio.run(self._serve())
 
-    async def _serve(self) -> None:
-        async with home() as house, serving() as self.receiver:
-            self.loop, self.url = asyncio.get_running_loop(), f"http://127.0.0.1:{house.port}"
-            self.ready.set()
-            await self.stop.wait()
+@asynccontextmanager
+async def opened() -> AsyncIterator[Place]:
+    async with home() as house, serving() as receiver:
+        yield Place(f"http://127.0.0.1:{house.port}", receiver)
 
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
-    found = Place()
-    thread = threading.Thread(target=found.run)
-    thread.start()
-    assert found.ready.wait(20)
-    yield found
-    assert found.loop is not None
-    found.loop.call_soon_threadsafe(found.stop.set)
-    thread.join()
+    with aside(opened()) as found:
+        yield found
 
 
 def webhook(place: Place, *words: str) -> Result:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.aside import aside
 from tests.cli.calls import at_terminal
 from tests.cli.engines import environment, windlass
 from tests.gateway.house import house
@@ -32,40 +32,30 @@ JOB = {
 RARE = {"id": "rare", "steps": {"only": {"kind": "noop", "requires": ["tpu"]}}}
 
 
+@dataclass(frozen=True, slots=True)
 class Place:
-    """An engine in a thread of its own, with two workers."""
+    """An engine with two workers."""
 
-    def __init__(self) -> None:
-        self.url = ""
-        self.ready, self.stop = threading.Event(), asyncio.Event()
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.mates: dict[str, Mate] = {}
+    url: str
+    mates: dict[str, Mate]
 
-    def run(self) -> None:
-        asyncio.run(self._serve())
 
-    async def _serve(self) -> None:
-        async with house() as home, AsyncExitStack() as stack:
-            for name, offers in (("alpha", ("shell", "x")), ("beta", ("shell", "x", "gpu"))):
-                made = mate(home, name, capabilities=offers, slots=2)
-                self.mates[name] = await stack.enter_async_context(made)
-            await home.save(JOB)
-            await home.save(RARE)
-            self.loop, self.url = asyncio.get_running_loop(), f"http://127.0.0.1:{home.port}"
-            self.ready.set()
-            await self.stop.wait()
+@asynccontextmanager
+async def opened() -> AsyncIterator[Place]:
+    async with house() as home, AsyncExitStack() as stack:
+        mates = dict[str, Mate]()
+        for name, offers in (("alpha", ("shell", "x")), ("beta", ("shell", "x", "gpu"))):
+            made = mate(home, name, capabilities=offers, slots=2)
+            mates[name] = await stack.enter_async_context(made)
+        await home.save(JOB)
+        await home.save(RARE)
+        yield Place(f"http://127.0.0.1:{home.port}", mates)
 
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    found = Place()
-    thread = threading.Thread(target=found.run)
-    thread.start()
-    assert found.ready.wait(20)
-    yield found
-    assert found.loop is not None
-    found.loop.call_soon_threadsafe(found.stop.set)
-    thread.join()
+    with aside(opened()) as found:
+        yield found
 
 
 def call(place: Place, *words: str) -> Result:

@@ -1,28 +1,23 @@
 """Nodes as users start them, rightly or wrongly: processes of their own, and what they say when they end."""
 
-import json
 import os
-import signal
 import socket
-import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 
+from tests.programs import START_S, Program
 from tests.waiting import wait_until
 from windlass.core import sharding
 from windlass.postgres import Place, connect
 from windlass.sdk.client import Client, new_run_id
 
-START_S = 60.0
-STOP_S = 30.0
 REFUSED_S = 45.0
 SHARDS = 6
 
@@ -33,46 +28,16 @@ OURS = ("WINDLASS_", "PEKKO_", "AKKA_", "PG")
 PROGRAM = "from windlass.cli import main; main(prog_name='windlass')"
 
 
-class NodeProcess:
-    """`windlass node`, and everything it says."""
+class NodeProcess(Program):
+    """`windlass node`."""
 
     def __init__(self, options: Sequence[str], *, cwd: Path, env: dict[str, str], first: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", f"{first}\n{PROGRAM}", "node", *options],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=cwd,
-            env=environment(env),
-        )
-        self.out: list[str] = []
-        self.err: list[str] = []
-        assert self.process.stdout is not None and self.process.stderr is not None
-        streams = ((self.process.stdout, self.out), (self.process.stderr, self.err))
-        self._readers = [threading.Thread(target=_collect, args=stream) for stream in streams]
-        for reader in self._readers:
-            reader.start()
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    @property
-    def ended(self) -> bool:
-        return self.process.poll() is not None
-
-    @property
-    def says(self) -> str:
-        return "".join([*self.out, *self.err])
+        command = [sys.executable, "-c", f"{first}\n{PROGRAM}", "node", *options]
+        super().__init__(command, cwd=cwd, env=environment(env))
 
     @property
     def ready(self) -> dict[str, Any]:
-        """What `--json` says of a node that is in its cluster."""
-        wait_until(lambda: self.out or self.ended, START_S)
-        assert self.out, f"not started: {self.says}"
-        found: dict[str, Any] = json.loads(self.out[0])
-        return found
+        return self.welcome()
 
     @property
     def url(self) -> str:
@@ -81,24 +46,6 @@ class NodeProcess:
     def has_said(self, words: str, within_s: float = START_S) -> None:
         wait_until(lambda: words in self.says or self.ended, within_s)
         assert words in self.says, f"{words!r} was not said: {self.says}"
-
-    def wait(self, within_s: float = STOP_S) -> int:
-        """The exit code; all that was said is there then."""
-        code = self.process.wait(within_s)
-        for reader in self._readers:
-            reader.join(within_s)
-        return code
-
-    def stop(self, number: int = signal.SIGTERM) -> int:
-        if not self.ended:
-            self.process.send_signal(number)
-        return self.wait()
-
-    def close(self) -> None:
-        self.stop(signal.SIGKILL)
-        for stream in (self.process.stdout, self.process.stderr):
-            assert stream is not None
-            stream.close()
 
 
 @contextmanager
@@ -202,7 +149,3 @@ async def ask(place: Place, sql: str, *values: object) -> Any:
         return await cx.fetchval(sql, *values)
     finally:
         cx.terminate()
-
-
-def _collect(stream: Iterable[str], lines: list[str]) -> None:
-    lines.extend(stream)  # line by line, as they come

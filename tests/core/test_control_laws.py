@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.core.controlled import any_answer, any_controlled_command, any_document, begin
 from tests.core.outside import Outside, finish, try_play
-from tests.core.test_laws import fold, state
+from tests.core.tales import Tale, fold, seeds, state, tell
 from windlass.core import document
 from windlass.core import run as core
 from windlass.core.commands import (
@@ -24,7 +23,6 @@ from windlass.core.commands import (
     LoseStep,
     ReleaseStep,
     ResumeRun,
-    RunCommand,
     SignalRun,
     Wake,
 )
@@ -36,7 +34,6 @@ from windlass.core.events import (
     PermitGranted,
     PermitReturned,
     RunEnded,
-    RunEvent,
     StepQueued,
     StepSucceeded,
     UndoStarted,
@@ -47,18 +44,10 @@ from windlass.core.run_state import apply, image, restore
 from windlass.core.step_state import OPEN
 from windlass.wire import codec, versions
 
-seeds = st.integers(min_value=0, max_value=2**32)
 
-
-def stories(seed: int, length: int = 60) -> Iterator[tuple[Outside, RunCommand, list[RunEvent] | None]]:
+def stories(seed: int, length: int = 60) -> Tale:
     chance = random.Random(seed)
-    outside, command = begin(chance)
-    told: RunCommand = command
-    at = 0.0
-    for _ in range(length):
-        yield outside, told, try_play(outside, told)
-        at += chance.choice([0.0, 0.0, 0.5, 2.0, 20.0])
-        told = any_controlled_command(chance, outside, at)
+    return tell(chance, *begin(chance), any_controlled_command, length)
 
 
 @given(seeds)
@@ -122,14 +111,16 @@ def test_a_run_is_at_rest_after_each_command(seed: int) -> None:
 
 
 @given(seeds)
-def test_a_step_of_the_document_begins_only_after_all_it_needs_has_ended(seed: int) -> None:
+def test_a_step_of_the_document_begins_only_after_all_before_it_has_ended(seed: int) -> None:
     outside = list(stories(seed))[-1][0]
     shadow = Run(outside.run.definition)
     for event in outside.events:
         if isinstance(event, StepQueued | WaitStarted | ChildStarted):
             i = shadow.at(event.step)
-            for parent in shadow.step(i).needs:
+            above = list(shadow.step(i).needs)
+            for parent in above:  # and theirs: what is skipped is skipped only then
                 assert shadow.steps[shadow.at(parent)].phase not in OPEN
+                above += set(shadow.step(shadow.at(parent)).needs) - set(above)
             assert not shadow.step(i).needs or any(
                 shadow.steps[shadow.at(parent)].phase != "skipped" for parent in shadow.step(i).needs
             ), "a step all of whose parents were skipped is skipped"

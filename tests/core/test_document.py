@@ -721,3 +721,9 @@ def test_a_document_that_is_read_literally_has_no_expressions(as_list: bool) -> 
     for other in ({"id": "w"}, {"id": "w", "steps": [3, {"with": "${{"}]}, "${{"):
         with pytest.raises(Invalid):
             document.read_literally(other)
+
+
+def test_a_step_may_be_called_as_if_it_undid_another() -> None:
+    body = {"kind": "noop", "with": {"value": "${{ item }}"}}
+    steps = {"undo:all": {"kind": "map", "with": {"over": [1], "step": body}}}
+    assert document.read({"id": "w", "steps": steps}).steps[0].id == "undo:all"

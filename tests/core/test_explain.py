@@ -200,7 +200,7 @@ def test_a_pause_comes_first_and_holds_back_retries() -> None:
     )
     assert kinds(told_of) == ["paused", "retry"]
     assert told_of.reasons[1].until is None
-    assert "when the run is resumed" in told_of.reasons[1].detail
+    assert "is tried again when the run has been resumed" in told_of.reasons[1].detail
 
 
 def test_a_wait_says_until_when() -> None:

@@ -2,15 +2,19 @@
 
 from typing import Any
 
+import msgspec
+
 from windlass.core import document, explain
 from windlass.core.errors import Invalid
 from windlass.core.events import (
     ChildStarted,
     MapStarted,
     PermitAsked,
+    PermitGranted,
     RunEvent,
     RunPaused,
     RunStarted,
+    SignalReceived,
     StepAwaits,
     StepFailed,
     StepQueued,
@@ -87,6 +91,31 @@ def test_a_signal_names_itself_and_the_command_that_sends_it() -> None:
     assert "for the signal payment, until 13:00 UTC (then it goes on with its default)" in reason.detail
 
 
+def test_a_pause_stops_the_clock_of_whoever_waits_for_somebody() -> None:
+    ask = approval(timeout="1h")
+    paused = RunPaused(command="x", at=AT + 60)
+    run = run_of(ask, StepAwaits(step=step("ask"), due=AT + 3600, at=AT), paused)
+    (reason,) = [reason for reason in told(run).reasons if reason.kind == "approval"]
+    assert (reason.until, reason.then, reason.left_s) == (None, None, 3540)
+    assert "for another 59 min once the run is resumed (then it fails)" in reason.detail
+
+
+PAID = {"paid": {"kind": "signal", "with": {"name": "payment"}}}
+
+
+def test_a_signal_that_came_during_a_pause_is_not_asked_for_again() -> None:
+    awaits, paused = StepAwaits(step=step("paid"), at=AT), RunPaused(command="x", at=AT)
+    came = SignalReceived(name="payment", command="y", at=AT)
+    assert [reason.kind for reason in told(run_of(PAID, awaits, paused)).reasons] == ["paused", "signal"]
+    assert [reason.kind for reason in told(run_of(PAID, awaits, paused, came)).reasons] == ["paused"]
+
+
+def test_a_signal_of_another_name_that_nobody_takes_is_told_of() -> None:
+    came = SignalReceived(name="Payment", command="y", at=AT)
+    reason = first(run_of(PAID, StepAwaits(step=step("paid"), at=AT), came))
+    assert reason.detail.endswith("DATA` (no step waits for what came as Payment)")
+
+
 def test_a_child_is_named_with_the_command_that_explains_it() -> None:
     child = {"child": {"kind": "workflow", "with": {"workflow": "other"}}}
     begun = ChildStarted(
@@ -137,7 +166,8 @@ def test_a_loop_says_which_turn_it_takes_and_when_the_next_begins() -> None:
     assert (kinds["turn"].detail, kinds["turn"].until) == ("Step poll takes turn 2 in 60 s", AT + 120)
     apply(run, RunPaused(command="x", at=AT))
     kinds = {reason.kind: reason for reason in told(run).reasons}
-    assert kinds["turn"].detail == "Step poll takes turn 2 when the run is resumed"
+    assert kinds["turn"].detail == "Step poll takes turn 2 when the run has been resumed for 2 min"
+    assert (kinds["turn"].until, kinds["turn"].left_s) == (None, 120)
 
 
 def asked(key: str, name: str = "", per_s: float | None = None) -> PermitAsked:
@@ -148,9 +178,10 @@ def test_a_step_that_waits_for_a_limit_says_for_which_and_how_many_hold_it() -> 
     run = run_of({"a": {**BODY, "rate": "10/1m"}}, asked("rate:api", "a", per_s=60.0))
     reason = first(run)
     assert (reason.kind, reason.step) == ("permit", "a")
-    assert reason.detail.endswith("for the limit api, which lets 10 begin in 60 s")
+    assert "for the limit api, which lets 10 begin in 60 s; `windlass limits show api" in reason.detail
+    assert reason.next == "windlass limits show api --rate"
     seen = Outside(limits={"rate:api": LimitSeen(held=10, waiting=3)})
-    assert first(run, seen).detail.endswith("in 60 s; 10 permits of it are held, and 3 wait for one")
+    assert "in 60 s; 10 permits of it are held, and 3 wait for one; `" in first(run, seen).detail
     told_of = first(run, seen)
     assert (told_of.name, told_of.most, told_of.per_s) == ("api", 10, 60.0)
     assert (told_of.held, told_of.waiting) == (10, 3)
@@ -161,8 +192,20 @@ def test_a_run_that_waits_for_a_limit_as_a_whole_says_so() -> None:
     explanation = told(run)
     assert [reason.kind for reason in explanation.reasons] == ["permit"]
     assert explanation.sentence == (
-        "The run waits since 12:00 UTC for the limit customer-5, which lets 10 run at once."
+        "The run waits since 12:00 UTC for the limit customer-5, which lets 10 run at once; "
+        "`windlass limits show customer-5` says who has it."
     )
+
+
+def test_a_run_that_waits_for_what_it_holds_itself_is_told_so() -> None:
+    held = msgspec.structs.replace(asked("concurrency:it's mine"), most=1)
+    again = msgspec.structs.replace(held, number=2, step=step("a"))
+    limit = {"key": "it's mine", "limit": 1}
+    whole = PermitGranted(number=1, at=AT)
+    run = run_of({"a": {**BODY, "concurrency": limit}}, held, whole, again, concurrency=limit)
+    reason = first(run)
+    assert "; this run itself holds all of it, so it may wait for itself; " in reason.detail
+    assert reason.next == r"windlass limits show 'it'\''s mine'"
 
 
 def test_a_run_that_takes_back_what_it_did_says_how_far_it_is() -> None:
@@ -173,13 +216,15 @@ def test_a_run_that_takes_back_what_it_did_says_how_far_it_is() -> None:
     }
     why = Failure("Odd", "no ship")
     begun = UndoStarted(status="failed", failure=why, at=AT)
-    run = run_of(steps, done("a"), done("b"), failed("c", "fail"), begun, done("undo:b"))
+    run = run_of(steps, done("a"), done("b"), failed("c", "fail"), begun, done("undo:b"), deadline="1d")
     assert told(run).sentence == (
         "The run takes back what it did since 12:00 UTC: 1 of 2 steps are undone; then it ends as failed "
         "(no ship)."
     )
     reason = first(run)
     assert (reason.done, reason.total, reason.then, reason.why) == (1, 2, "failed", "no ship")
+    apply(run, failed("undo:a", "member"))
+    assert "2 of 2 steps are undone, but for 1 that failed; then" in first(run).detail
 
 
 def test_what_was_skipped_holds_nothing_up() -> None:

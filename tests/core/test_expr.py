@@ -261,6 +261,8 @@ HOSTILE = {
     "the keys of a large object": "inputs.l.all(a, inputs.l.all(b, inputs.o.exists(k, true)))",
     "a slow pattern": "inputs.t.matches('(a{1,30}){1,30}b')",
     "many patterns": "inputs.l.all(a, !'a'.matches('(a{1,30}){1,30}b' + string(a)))",
+    "patterns that are too large": r"inputs.l.exists(a, 'a'.matches(r'\pL{999}' + string(a)))",
+    "patterns that are none": "inputs.l.exists(a, 'a'.matches('a(' + string(a)))",
     "large patterns": "inputs.l.all(a, inputs.l.all(b, !'a'.matches('x{1,900}y{1,90}' + string(a * b))))",
 }
 
@@ -311,6 +313,38 @@ def test_what_is_small_in_memory_and_huge_as_json_is_refused_without_writing_it(
     with pytest.raises(EvaluationFailed, match="more than 8 MB"):
         expr.compile(shared).evaluate({}, budget)
     assert budget.steps > expr.STEPS_MAX - 1_000
+
+
+def test_a_long_text_that_is_there_a_thousand_times_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure, written = expr.json_bytes, list[int]()
+
+    def measured(value: Json, depth: int = 0) -> int:
+        written.append(size := measure(value, depth))
+        return size
+
+    monkeypatch.setattr(expr, "json_bytes", measured)
+    assert "more than 8 MB" in failure_of("inputs.l.map(x, inputs.t)", l=LONG, t=TEXT)
+    assert written == [len(TEXT) + 2]
+
+
+def test_a_result_may_have_64_levels_wherever_they_come_from() -> None:
+    deep: Json = []
+    for _ in range(expr.DEPTH_MAX - 1):
+        deep = [deep]
+    assert value_of("inputs.x", x=deep) == deep
+    for text in ("[inputs.x]", "{'a': inputs.x}", "inputs.l.map(y, inputs.x)"):
+        assert "nested deeper than 64 levels" in failure_of(text, x=deep, l=[1])
+    assert "nested deeper than 64 levels" in failure_of("inputs.x", x={"a": deep})
+    # Brackets in texts are none.
+    flat: Json = ["[{" * 100, {"}]" * 100: "[" * 100}]
+    assert value_of("inputs.x", x=flat) == flat
+    assert value_of("inputs.x", x=[*deep, "["]) == [*deep, "["]
+    assert "nested deeper than 64 levels" in failure_of("[inputs.x]", x=[*deep, "["])
+
+
+def test_a_number_that_python_does_not_write_out_fails_like_any_other() -> None:
+    assert "cannot write out a number this long" in failure_of("string(inputs.x)", x=10**5_000)
+    assert "more than 64 bit" in failure_of("-inputs.x", x=-(2**63))
 
 
 def test_a_result_may_be_eight_megabytes_and_no_more() -> None:

@@ -241,6 +241,16 @@ def told(seen: Seen, now: float) -> fleet.Told:
     )
 
 
+def test_what_is_told_of_a_worker_inside_a_node_judges_it_nowhere() -> None:
+    seen = fleet.known(worker("w").facts, worker("w").node, built_in=True, now=NOW)
+    assert seen.shown is not None
+    results(seen.shown, [False] * 40, now=NOW)
+    told = fleet.tell(seen, NOW, RULES)
+    assert (told.success, told.status != "DEGRADED") == (0.0, True)
+    assert told.results > 30
+    assert fleet.record(told, NOW) == Record()
+
+
 def test_another_node_thinks_of_a_worker_as_its_own_node_does() -> None:
     seen = failing(worker("w", now=NOW), count=40)
     until = seen.record.degraded_until(RULES)

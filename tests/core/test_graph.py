@@ -100,6 +100,13 @@ def test_several_sources_and_sinks_are_one_pipeline_and_parts_that_nothing_joins
     assert [first["id"], second["id"], third["id"]] == ["pipeline", "x", "pipeline-2"]
 
 
+@pytest.mark.parametrize("expression", [{}, {"expression": None}, {"expression": ""}])
+def test_the_operation_of_a_map_counts_where_its_expression_says_nothing(expression: Document) -> None:
+    by = node("by", "map.transform", operation="toUpperCase", **expression)
+    (step,) = steps_of(graph(node("a", "random.numbers"), by, node("b", "console.log")))
+    assert step["with"]["stages"][1]["config"] == {"expression": "toUpperCase"}
+
+
 def test_a_name_for_a_pipeline_is_one_that_no_node_has() -> None:
     steps = steps_of(
         graph(
@@ -325,7 +332,25 @@ def test_a_schedule_is_said_once() -> None:
             graph(
                 node("a", "random.numbers"), node("b", "console.log"), node("c", "distinct"), edges=["a > b"]
             ),
-            "no rows come to `c`",
+            "no rows come to `c`; draw",
+        ),
+        (
+            graph(
+                node("a", "random.numbers"),
+                node("s", "shell", command="ls"),
+                node("b", "console.log"),
+                edges=["a > s", "s > b"],
+            ),
+            "the rows of `a` go nowhere: `s` takes none; draw",
+        ),
+        (
+            graph(
+                node("a", "random.numbers"),
+                node("b", "console.log"),
+                node("c", "console.log"),
+                edges=["a > b", "b > c"],
+            ),
+            "no rows come to `c`: `b` hands none on; draw",
         ),
     ],
 )

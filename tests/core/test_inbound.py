@@ -111,6 +111,13 @@ def test_the_input_is_the_delivery_or_what_the_paths_lead_to() -> None:
     assert inbound.input_of(picked, here) == {"branch": "main", "none": None}
 
 
+def test_an_input_that_is_declared_is_left_out_where_its_path_leads_nowhere() -> None:
+    rule = InboundRule(input={"branch": "body.ref", "env": "body.env", "more": "body.more"})
+    declared = {"branch", "env"}
+    assert inbound.input_of(rule, of({"ref": "main"}), declared) == {"branch": "main", "more": None}
+    assert inbound.input_of(rule, of({"env": None}), declared) == {"env": None, "more": None}
+
+
 def test_a_delivery_is_known_by_its_sender_s_number() -> None:
     rule = InboundRule()
     assert inbound.delivery_of(rule, of({"id": "evt"})) == ""

@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.test_expr import JSON, same
-from windlass.core import inputs
+from windlass.core import document, document_level, inputs
 from windlass.core.errors import Invalid
 from windlass.core.faults import Faults
 from windlass.core.inputs import Inputs, InputSpec
 from windlass.core.task import Json
+from windlass.wire import versions
 
 
 def read(given: Json) -> Inputs:
@@ -87,7 +88,6 @@ def test_a_declaration_is_read() -> None:
         ({"day": {"default": "x", "pattern": "y"}}, "/inputs/day/default", "expected a text like 'y'"),
         ({"day": {"default": 3, "max": 2}}, "/inputs/day/default", "of at most 2"),
         ({"day": {"default": 3, "enum": [1, 2]}}, "/inputs/day/default", "expected one of 1, 2"),
-        ({"day": {"type": "string", "default": None}}, "/inputs/day/default", "expected text, found null"),
     ],
 )
 def test_a_bad_declaration_is_a_fault(declared: Json, pointer: str, says: str) -> None:
@@ -135,6 +135,9 @@ def test_nothing_is_an_object_without_members() -> None:
         ("string", 3, "/input/x", "expected text, found the number 3; put it in quotes"),
         ("integer", "3", "/input/x", "expected a whole number, found the text '3'; write it without quotes"),
         ("integer", 3.5, "/input/x", "expected a whole number, found the number 3.5"),
+        ("integer", "many", "/input/x", "found the text 'many'; write e.g. 3"),
+        ("boolean", "yes", "/input/x", "found the text 'yes'; write e.g. true"),
+        ("list", "a,b", "/input/x", """found the text 'a,b'; write e.g. ["a", "b"]"""),
         ("integer", True, "/input/x", "expected a whole number, found true"),
         ("number", "3", "/input/x", "write it without quotes"),
         ("number", float("nan"), "/input/x", "expected a number"),
@@ -194,6 +197,22 @@ def test_what_fits_is_taken_as_it_is(type_: str, value: Json) -> None:
     assert same(inputs.filled(read({"x": type_}), {"x": value}), {"x": value})
 
 
+def test_what_is_null_if_unsaid_may_be_said_to_be_null() -> None:
+    declared = read({"x": {"type": "string", "enum": ["a"], "default": None}})
+    assert inputs.filled(declared, {}) == inputs.filled(declared, {"x": None}) == {"x": None}
+    assert inputs.filled(declared, {"x": "a"}) == {"x": "a"}
+    assert refused({"x": {"type": "string", "default": "a"}}, {"x": None})
+
+
+def test_older_programs_are_not_given_a_null_that_they_refuse() -> None:
+    def level(spec: Json) -> int:
+        said = {"id": "w", "inputs": {"x": spec}, "steps": {"a": {"kind": "noop"}}}
+        return document_level.level_of(said, document.read(said))
+
+    assert level({"type": "string", "default": None}) == document_level.NULL_LEVEL <= versions.LEVEL
+    assert level({"default": None}) == level({"type": "string"}) == document_level.LEVEL
+
+
 def test_a_pattern_is_compared_with_all_of_the_text_and_one_and_one_point_nought_are_the_same() -> None:
     inputs.filled(read({"x": {"pattern": "a|ab"}}), {"x": "ab"})
     inputs.filled(read({"x": {"pattern": "ä{2}"}}), {"x": "ää"})
@@ -216,3 +235,13 @@ def test_a_value_that_is_large_is_none_of_a_list() -> None:
 def test_a_text_too_long_for_its_pattern_is_refused_unread() -> None:
     [(_, message)] = refused({"x": {"pattern": "(a{1,30}){1,30}b"}}, {"x": "a" * 1_000_000})
     assert "too long to be compared with its pattern" in message
+
+
+def test_patterns_that_take_long_to_read_are_read_only_until_it_is_too_much() -> None:
+    large = {f"i{n}": {"pattern": rf"\pL{{40}}{n}"} for n in range(200)}
+    told = faults_of(large)
+    assert len(told) < 200
+    assert told[0][0] == "/inputs/i21/pattern" and "too large together" in told[0][1]
+    bad = faults_of({f"i{n}": {"pattern": rf"\pL{{999}}{n}"} for n in range(200)})
+    assert len(bad) == 200
+    assert ["too large together" in message for _, message in bad].index(True) == 21

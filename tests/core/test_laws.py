@@ -6,12 +6,12 @@ import contextlib
 import random
 from collections.abc import Iterator
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.outside import Outside, any_command, any_definition, finish, start, try_play
+from tests.core.tales import Tale, fold, seeds, state, tell
 from windlass.core import run as core
 from windlass.core.commands import (
     CancelRun,
@@ -25,7 +25,6 @@ from windlass.core.commands import (
     RunCommand,
     Wake,
 )
-from windlass.core.definition import Definition
 from windlass.core.errors import Refused
 from windlass.core.events import (
     AttemptFailed,
@@ -48,35 +47,15 @@ from windlass.core.workflow import apply as apply_workflow
 from windlass.core.workflow import perform as perform_workflow
 from windlass.wire import codec, versions
 
-seeds = st.integers(min_value=0, max_value=2**32)
 
-
-def stories(seed: int, length: int = 60) -> Iterator[tuple[Outside, RunCommand, list[RunEvent] | None]]:
-    """A run and what happens to it: after each command, the world as it is then."""
+def stories(seed: int, length: int = 60) -> Tale:
     chance = random.Random(seed)
     outside = Outside(Run(any_definition(chance)))
-    command: RunCommand = start()
-    at = 0.0
-    for _ in range(length):
-        yield outside, command, try_play(outside, command)
-        at += chance.choice([0.0, 0.0, 0.5, 2.0, 20.0])
-        command = any_command(chance, outside.run, at)
+    return tell(chance, outside, start(), _following, length)
 
 
-def fold(definition: Definition, events: list[RunEvent]) -> Run:
-    run = Run(definition)
-    for event in events:
-        apply(run, event)
-    return run
-
-
-def state(run: Run) -> tuple[object, ...]:
-    """All there is to a run, what it derives included."""
-    timers = (
-        sorted(run.timers) if run.wake_at is None else [t for t in sorted(run.timers) if t == run.timers[0]]
-    )
-    ready = {i for _, _, i in run.ready if run.steps[i].phase == "ready"}
-    return msgspec.to_builtins(image(run)), run.counts, ready, run.wake_at, timers
+def _following(chance: random.Random, outside: Outside, at: float) -> RunCommand:
+    return any_command(chance, outside.run, at)
 
 
 @given(seeds)

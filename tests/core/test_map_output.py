@@ -38,3 +38,12 @@ def test_the_output_of_a_map_is_made_once_and_only_when_it_has_succeeded() -> No
     assert scope.output(run, EACH) == [0, 1, 2]
     assert scope.output(run, EACH) is scope.output(run, EACH)
     assert scope.output(restore(run.definition, image(run), run.key), EACH) == [0, 1, 2]
+
+
+def test_a_line_break_after_the_expression_makes_no_text_of_the_list() -> None:
+    each = {"kind": "map", "with": {"over": "${{ [1, 2] }}\n", "step": {"kind": "noop"}}}
+    run = Run(document.read({"id": "w", "steps": {"each": each}}), run_key("r"))
+    run_core.perform(
+        run, StartRun(workflow=WorkflowId("w"), version=1, document_hash="", request_hash="", at=1.0)
+    )
+    assert run.steps[0].items == [1, 2]

@@ -529,6 +529,12 @@ def test_a_backfill_of_an_interval_keeps_to_its_grid_before_it_was_made() -> Non
     ]
 
 
+def test_a_backfill_between_two_times_of_an_interval_fires_nothing() -> None:
+    story = Story(Timetable(every_s=HOUR), at=T0 + 600)
+    with pytest.raises(Refused, match="nothing was due"):
+        story.order(BackfillSchedule, start=T0 - 2 * HOUR, end=T0 - 2 * HOUR + 300)
+
+
 @pytest.mark.parametrize(
     ("start", "end", "words"),
     [

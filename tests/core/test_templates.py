@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.test_expr import JSON, same
-from windlass.core import templates
+from windlass.core import slots, templates
 from windlass.core.expr import EvaluationFailed
 from windlass.core.faults import Faults
 from windlass.core.task import Json
@@ -150,10 +150,16 @@ def test_what_is_known_is_no_fault() -> None:
 
 
 def test_a_value_may_not_hold_any_number_of_expressions() -> None:
-    texts = [f"${{{{ inputs.day + '{i}' }}}}" for i in range(templates.EXPRESSIONS_MAX + 1)]
+    texts = [f"${{{{ inputs.day + '{i}' }}}}" for i in range(slots.EXPRESSIONS_MAX + 1)]
     assert faults_of(texts[1:]) == []
     [(pointer, message)] = faults_of(texts)
     assert (pointer, "more than 1,000 expressions" in message) == ("/with", True)
+
+
+def test_of_a_text_with_too_many_expressions_no_more_are_read() -> None:
+    too_many = "${{ 1 }}" * slots.EXPRESSIONS_MAX + "${{ 1 +* 2 }}"
+    [(_, message)] = faults_of(too_many)
+    assert "at character 8001: more than 1,000 expressions" in message
 
 
 @pytest.mark.parametrize(

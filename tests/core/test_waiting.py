@@ -3,7 +3,8 @@
 from hypothesis import given
 
 from tests.core.outside import start
-from tests.core.test_control_laws import seeds, stories
+from tests.core.tales import seeds
+from tests.core.test_control_laws import stories
 from windlass.core import document
 from windlass.core import run as core
 from windlass.core.commands import CancelRun, DecideStep, PauseRun, ResumeRun, RunCommand, SignalRun, Wake

@@ -61,6 +61,13 @@ def test_a_workflow_that_begins_itself_comes_to_an_end() -> None:
     assert error is not None and "TooDeep" in error["message"] and len(error["message"]) < 1_500
 
 
+def test_a_chain_that_is_too_deep_is_not_tried_again_in_each_of_its_runs() -> None:
+    again = {"kind": "workflow", "with": {"workflow": "self"}, "retry": {"attempts": 3, "backoff": 0}}
+    with testing.Engine({"id": "self", "steps": {"again": again}}) as engine:
+        assert engine.start("self").result().status == "failed"
+        assert len(engine.runs()) == DEPTH_MAX + 1
+
+
 def test_a_run_that_is_replaced_is_taken_back_before_the_newer_one_begins() -> None:
     steps = {"book": TAKEN_BACK, "wait": {"kind": "signal", "needs": ["book"]}}
     limit = {"key": "room", "limit": 1, "on_conflict": "replace"}

@@ -87,19 +87,19 @@ def test_a_token_of_one_namespace_makes_no_worker_of_another(said: tuple[str, ..
     assert raised.value.code == "namespace"
 
 
-@pytest.mark.parametrize(("lowest", "highest", "common"), [(1, 1, 1), (0, 1, 1), (1, 9, 1)])
+@pytest.mark.parametrize(("lowest", "highest", "common"), [(1, 1, 1), (0, 1, 1), (1, 9, crew.HIGHEST)])
 def test_the_newest_version_that_both_speak_is_taken(lowest: int, highest: int, common: int) -> None:
     assert version_of(greet(lowest=lowest, highest=highest)) == common
 
 
-@pytest.mark.parametrize(("lowest", "highest"), [(2, 9), (0, 0), (-5, -1), (3, 1)])
+@pytest.mark.parametrize(("lowest", "highest"), [(crew.HIGHEST + 1, 9), (0, 0), (-5, -1), (3, 1)])
 def test_without_a_common_version_it_is_told_which_ones_there_are(lowest: int, highest: int) -> None:
     async def story(rig: Rig) -> None:
         worker = rig.dial()
         await worker.say(greet(lowest=lowest, highest=highest))
         rejected = await worker.hear(crew.Rejected)
         assert (rejected.code, rejected.again_s) == ("version", 0.0)
-        assert "versions 1 to 1" in rejected.reason
+        assert f"versions {crew.LOWEST} to {crew.HIGHEST}" in rejected.reason
         await worker.ended()
         assert rig.ledger.said == []
 

@@ -100,9 +100,12 @@ def test_a_small_purchase_needs_nobody_and_a_large_one_is_refused_after_a_week()
 def test_the_nightly_run_comes_at_two_in_berlin() -> None:
     with testing.Engine(nightly.nightly, begin="2026-03-28T00:00:00Z") as engine:
         engine.advance("2d12h")
-        begun = [run.view()["startedAt"] for run in engine.runs(nightly.nightly)]
+        runs = list(engine.runs(nightly.nightly))
+        begun = [run.view()["startedAt"] for run in runs]
+        days = [run.view()["output"]["day"] for run in runs]
     # In the second night summer time begins: two o'clock is three, and the next night's is an hour sooner.
     assert begun == [f"2026-03-{moment}:00:00.000Z" for moment in ("28T01", "29T01", "30T00")]
+    assert days == ["2026-03-27", "2026-03-28", "2026-03-29"]
     result = testing.run(nightly.nightly, {"day": "2026-01-01"})
     assert result.output["day"] == "2026-01-01"
 

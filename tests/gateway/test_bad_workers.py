@@ -122,11 +122,12 @@ def test_a_frame_that_is_too_large_ends_the_connection_unread(caplog: pytest.Log
 def test_a_version_that_nobody_speaks_is_rejected_with_those_that_are_spoken() -> None:
     async def play() -> None:
         async with beside_an_honest_one() as (home, _):
-            for lowest, highest in ((2, 9), (0, 0), (2**60, 2**63)):
+            for lowest, highest in ((crew.HIGHEST + 1, 99), (0, 0), (2**60, 2**63)):
                 async with dialed(home) as bad:
                     await bad.say(greet("bad", "bad", lowest=lowest, highest=highest))
                     rejected = await bad.hear(crew.Rejected)
-                    assert rejected.code == "version" and "versions 1 to 1" in rejected.reason
+                    spoken = f"versions {crew.LOWEST} to {crew.HIGHEST}"
+                    assert rejected.code == "version" and spoken in rejected.reason
                     await bad.ended()
 
     asyncio.run(play())

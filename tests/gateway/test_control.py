@@ -74,6 +74,29 @@ def test_an_approval_is_shown_explained_and_given() -> None:
     play(scene)
 
 
+def test_while_a_run_is_paused_nobody_says_until_when_it_waits_for_somebody() -> None:
+    async def scene(home: House) -> None:
+        run = await begin(home, {"ask": ASK})
+        await home.ask("POST", f"{RUNS}/{run}/pause")
+        awaits = (await step_of(home, run, "ask"))["awaits"]
+        assert (awaits["until"], awaits["then"]) == (None, "reject")
+        await home.ask("POST", f"{RUNS}/{run}/resume")
+        assert (await step_of(home, run, "ask"))["awaits"]["until"] is not None
+
+    play(scene)
+
+
+def test_a_new_document_is_held_to_newer_rules() -> None:
+    async def scene(home: House) -> None:
+        step = {"kind": "python", "with": {"call": "m:f", "arg": "${{ inputs.x }}"}}
+        answer = await home.ask("POST", "/api/v1/workflows", {"id": "w", "steps": {"a": step}})
+        (fault,) = answer.json["details"]
+        assert (answer.status, fault["pointer"]) == (422, "/steps/a/with/arg")
+        assert "did you mean `args`?" in fault["message"]
+
+    play(scene)
+
+
 def test_a_no_fails_the_step_and_the_same_key_says_it_once() -> None:
     async def scene(home: House) -> None:
         run = await begin(home, {"ask": ASK, "ship": noop(needs="ask")})
@@ -321,6 +344,17 @@ def test_an_undo_is_shown_and_the_run_says_that_it_is_at_it() -> None:
         assert (seen["status"], seen["undoing"], seen["error"]["step"]) == ("failed", None, "ship")
 
     play(scene, work)
+
+
+def test_a_step_that_was_skipped_says_why_also_as_data() -> None:
+    async def scene(home: House) -> None:
+        run = await begin(home, {"a": noop(1), "b": noop(2, when="inputs.wanted")}, {"wanted": False})
+        a, b = (await ended(home, run))["steps"]
+        assert (a["skipped"], a["skip"]) == (None, None)
+        assert b["skipped"] == "not so: inputs.wanted"
+        assert b["skip"] == {"cause": "when", "step": None, "when": "inputs.wanted"}
+
+    play(scene)
 
 
 def test_a_child_is_named_by_its_step_and_knows_its_parent() -> None:

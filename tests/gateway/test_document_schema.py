@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
 from tests.gateway.house import house
-from windlass.core import document, kinds
+from windlass.core import document, graph, kinds, newer_rules
 from windlass.core.errors import Invalid
+from windlass.core.faults import Faults
 from windlass.core.task import Json
 from windlass.gateway import document_schema, text
 
@@ -101,8 +102,9 @@ def workflow(step: Json, **more: Json) -> Json:
 
 
 def whole(kind: str) -> Json:
+    full = {key: value for key, value in FULL.items() if key != "retry" or kind not in newer_rules.NO_RETRY}
     return workflow(
-        {"kind": kind, "with": WITH[kind], **FULL, **ONLY.get(kind, {})},
+        {"kind": kind, "with": WITH[kind], **full, **ONLY.get(kind, {})},
         name="",
         description="x",
         deadline="1d",
@@ -116,8 +118,12 @@ def whole(kind: str) -> Json:
 
 
 def is_sound(given: Json) -> bool:
+    """As a new document."""
+    faults = Faults()
     try:
         document.read(given)
+        newer_rules.check(graph.meant(given, faults).document, faults)
+        faults.refuse("the workflow")
     except Invalid:
         return False
     return True
@@ -187,6 +193,8 @@ def test_unknown_keys_are_refused_wherever_the_core_refuses_them_and_known_ones_
     }
     if kind in ("map", "loop"):
         places["/steps/it/with/step"] = parts["NoopBody"]["properties"]
+    if kind in newer_rules.NO_RETRY:
+        del places["/steps/it/retry"]
     for pointer, properties in places.items():
         given = whole(kind)
         place = given
@@ -228,6 +236,8 @@ WRONG: dict[str, Json] = {
     "no key": workflow({"kind": "noop", "assign": {"affinity": ""}}),
     "no strategy for all": workflow({"kind": "noop"}, assign="robin"),
     "no executor": workflow({"kind": "noop", "executor": ""}),
+    "a retry of nothing": workflow({"kind": "approval", "retry": {"attempts": 3}}),
+    "a retry of all items": workflow({"kind": "map", "with": WITH["map"], "retry": {"attempts": 3}}),
     "a heartbeat of nobody": workflow({"kind": "noop", "heartbeat_timeout": "30s"}),
     "a list without ids": {"id": "one", "steps": [{"kind": "noop"}]},
     "code from outside": workflow({"kind": "python", "with": {"call": "${{ inputs.day }}"}}),

@@ -133,6 +133,18 @@ def test_its_tasks_and_results_are_told() -> None:
     play(scene)
 
 
+def test_results_of_the_worker_inside_a_node_are_told_and_it_is_not_judged_by_them() -> None:
+    async def scene(home: House) -> None:
+        await home.save({"id": "own", "steps": {"only": {"kind": "shell", "with": {"command": "true"}}}})
+        for _ in range(12):  # more than it takes to judge another
+            await start(home, "own")
+            home.hands.finish(await home.hands.taken.get(), Failure("Broken", "no", retryable=False))
+        told = await when(lambda: one(home, "hands"), lambda told: told["results"] > 11)
+        assert (told["successRate"], told["state"]) == (0.0, "ONLINE")
+
+    play(scene)
+
+
 def test_a_worker_that_nobody_knows_is_not_found() -> None:
     async def scene(home: House) -> None:
         for method, path in [("GET", "nobody"), *(("POST", f"nobody/{o}") for o in ("drain", "kick"))]:

@@ -204,6 +204,18 @@ async def test_the_input_can_be_picked_out_of_the_body(home: House) -> None:
 
 
 @in_a_home
+async def test_an_input_with_a_default_has_it_where_the_delivery_says_nothing(home: House) -> None:
+    inputs = {"ref": {"type": "string", "required": True}, "env": {"type": "string", "default": "staging"}}
+    await home.save({**ONE_STEP, "id": "deploy", "inputs": inputs})
+    made = await make(home, workflow="deploy", input={"ref": "body.ref", "env": "body.env"})
+    answer = await send(home, {"ref": "main"}, X_Windlass_Secret=made["secret"])
+    assert await input_of(home, answer.json["runId"]) == {"ref": "main", "env": "staging"}
+    missing = await send(home, {"env": "live"}, X_Windlass_Secret=made["secret"])
+    assert missing.status == 422
+    assert "`ref` (text) is missing" in missing.json["details"][0]["message"]
+
+
+@in_a_home
 async def test_who_does_not_know_the_secret_hears_the_same_as_for_a_name_that_is_not_there(
     home: House,
 ) -> None:

@@ -2,14 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+import pytest
 import schemathesis
 
 import windlass
 from tests.gateway.house import House, house
 from windlass.core.task import Json
 from windlass.gateway import openapi
+from windlass.gateway.routes import Route
 
 PATH = "/api/v1/openapi.json"
 
@@ -54,6 +56,23 @@ def test_every_path_is_described_under_a_name_of_its_own() -> None:
         assert description["servers"] == [{"url": "/"}]
         assert (await home.ask("GET", "/openapi.json")).json == description
         assert openapi.describe(home.routes, windlass.__version__) == description
+
+    play(scene)
+
+
+def test_it_is_made_when_somebody_asks_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ordinary, made = openapi.describe, list[str]()
+
+    def counted(routes: Sequence[Route], version: str) -> dict[str, Json]:
+        made.append(version)
+        return ordinary(routes, version)
+
+    monkeypatch.setattr(openapi, "describe", counted)
+
+    async def scene(home: House) -> None:
+        assert made == []
+        answers = [await home.ask("GET", path) for path in (PATH, "/openapi.json", PATH)]
+        assert len(made) == 1 and len({answer.text for answer in answers}) == 1
 
     play(scene)
 

@@ -2,11 +2,16 @@
 
 import asyncio
 
+import msgspec
+import pytest
+
 from tests.gateway.clusters import town
 from tests.gateway.house import ONE_STEP, house
 from windlass.core.names import run_key
 from windlass.core.orders import Strand
 from windlass.core.task import Failure, Outcome, Success, Task
+from windlass.gateway.overview import DAY_S
+from windlass.journal import RunQuery, RunRow
 
 OVERVIEW = "/api/v1/overview"
 SLOW = {"id": "slow", "steps": {"a": {"kind": "shell", "with": {"command": "x"}}}}
@@ -47,6 +52,34 @@ def test_it_counts_runs_and_names_what_failed_and_what_is_stuck() -> None:
             assert told["openRuns"] == 2
             assert told["nodes"] == {"up": 1, "leaving": 0}
             assert told["silent"] == []
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(("began_days", "ended_days", "listed"), [(3, 0, True), (3, 2, False)])
+def test_a_run_that_took_days_and_failed_today_is_named(
+    monkeypatch: pytest.MonkeyPatch, began_days: int, ended_days: int, listed: bool
+) -> None:
+    async def play() -> None:
+        async with house(work=work) as home:
+            await home.save(BROKEN)
+            await home.execute("broken")
+            kept = home.node.store.runs
+
+            async def runs(query: RunQuery) -> list[RunRow]:
+                rows = [
+                    msgspec.structs.replace(
+                        row,
+                        started_at=row.started_at - began_days * DAY_S,
+                        ended_at=None if row.ended_at is None else row.ended_at - ended_days * DAY_S,
+                    )
+                    for row in await kept(msgspec.structs.replace(query, started_after=None))
+                ]
+                return [row for row in rows if row.started_at >= (query.started_after or 0)]
+
+            monkeypatch.setattr(home.node.store, "runs", runs)
+            told = (await home.ask("GET", OVERVIEW)).json
+            assert bool(told["failed"]) is listed
 
     asyncio.run(play())
 

@@ -76,6 +76,15 @@ async def test_a_schedule_that_is_added_is_listed_and_fires(home: House) -> None
 
 
 @in_a_house
+async def test_one_that_is_added_fires_though_the_one_before_was_paused(home: House) -> None:
+    asked = {"workflowId": "one", "scheduleType": "fixed_rate", "interval": "1h"}
+    for interval in ("1h", "1h", "2h"):
+        assert (await home.ask("POST", f"{ALL}/add", {**asked, "interval": interval})).status == 200
+        assert (await read(home, "one"))["paused"] is False
+        await home.ask("POST", f"{ALL}/one/pause")
+
+
+@in_a_house
 async def test_orders_are_answered_as_v04_does(home: House) -> None:
     await home.ask("POST", f"{ALL}/add", {"workflowId": "one", "scheduleType": "cron"})
     assert (await read(home, "one"))["cron"] == "0 0 * * *", "unless it is said"
@@ -194,6 +203,22 @@ async def test_what_is_read_can_be_sent_back_as_it_came(home: House) -> None:
     whole = {**NIGHTLY, "overlap": "allow", "catch_up": "5m", "end": "2090-01-01T00:00:00Z", "input": [1]}
     made = await put(home, "one", whole)
     assert await put(home, "one", made) == made
+
+
+@in_a_house
+async def test_what_is_said_of_enabled_holds_whoever_paused_or_resumed_it_before(home: House) -> None:
+    assert (await put(home, "one", {**NIGHTLY, "enabled": False}))["paused"] is True
+    await home.ask("POST", f"{ALL}/one/resume")
+    assert (await put(home, "one", NIGHTLY))["paused"] is False
+    assert (await put(home, "one", {**NIGHTLY, "enabled": False}))["paused"] is True
+    await home.ask("POST", f"{ALL}/one/resume")
+    assert (await put(home, "one", {**NIGHTLY, "enabled": False}))["paused"] is True
+    assert (await put(home, "one", {**NIGHTLY, "enabled": True}))["paused"] is False
+    await home.ask("POST", f"{ALL}/one/pause")
+    assert (await put(home, "one", {**NIGHTLY, "overlap": "queue"}))[
+        "paused"
+    ] is True  # of which nothing is said
+    assert (await put(home, "one", {**NIGHTLY, "enabled": True}))["paused"] is False
 
 
 @in_a_house

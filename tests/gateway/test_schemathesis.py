@@ -2,9 +2,10 @@
 
 import asyncio
 import random
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,11 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import Case, GenerationMode, HookContext
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.specs.openapi import checks
 
+from tests.aside import aside
 from tests.gateway.house import ONE_STEP, House, finish, house
 from windlass.alone import lone_node
 from windlass.core.needs import CODE_LIMITS, CODE_TIME, offers
@@ -25,7 +29,14 @@ from windlass.gateway.routes import ROUTES, Route
 from windlass.journal.memory import MemoryStore
 from windlass.journal.sqlite import SqliteStore
 
-START_S = ASK_S = 30.0
+ASK_S = 30.0
+EXAMPLES = settings(
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -79,7 +90,8 @@ def description() -> dict[str, Json]:
     return asyncio.run(made())
 
 
-schema = schemathesis.openapi.from_dict(description())
+DESCRIBED = description()
+schema = schemathesis.openapi.from_dict(DESCRIBED)
 schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 
 
@@ -133,42 +145,38 @@ async def furnish(home: House) -> None:
         await home.execute("slow", {"runId": run}, wait=None)
 
 
+@asynccontextmanager
+async def engine(journal: Path) -> AsyncIterator[str]:
+    """A whole engine behind its real door, over a real journal; only its worker runs nothing for real."""
+    store = await SqliteStore.open(journal)
+    try:
+        async with house(work, store=store, offers=OFFERS) as home:
+            await furnish(home)
+            yield f"http://127.0.0.1:{home.port}"
+    finally:
+        await store.close()
+
+
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A whole engine behind its real door, over a real journal; only its worker runs nothing for real."""
-    journal = tmp_path_factory.mktemp("data") / "journal.db"
-    ports: list[int] = []
-    ready, stops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
-
-    async def live() -> None:
-        store = await SqliteStore.open(journal)
-        try:
-            async with house(work, store=store, offers=OFFERS) as home:
-                await furnish(home)
-                ports.append(home.port)
-                stop = asyncio.Event()
-                stops.append((asyncio.get_running_loop(), stop))
-                ready.set()
-                await stop.wait()
-        finally:
-            await store.close()
-
-    thread = threading.Thread(target=lambda: asyncio.run(live()))
-    thread.start()
-    assert ready.wait(START_S), "no engine came up"
-    yield f"http://127.0.0.1:{ports[0]}"
-    ((loop, stop),) = stops
-    loop.call_soon_threadsafe(stop.set)
-    thread.join(START_S)
+    with aside(engine(tmp_path_factory.mktemp("data") / "journal.db")) as found:
+        yield found
 
 
-@schema.parametrize()
-@settings(
-    max_examples=25,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-def test_nothing_is_answered_that_is_not_described(case: Case[Any], url: str) -> None:
+def ask(case: Case[Any], url: str) -> None:
     case.call_and_validate(base_url=url, checks=CHECKS, timeout=ASK_S)
+
+
+# Not `schema.parametrize()`: it thinks up thousands of requests while tests are collected, and every process
+# that runs some tests collects all. Here they are thought up when the turn of their operation comes.
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [(method.upper(), path) for path, methods in DESCRIBED["paths"].items() for method in methods],
+)
+def test_nothing_is_answered_that_is_not_described(method: str, path: str, url: str) -> None:
+    only = schema.include(method=method, path=path)
+    (found,) = get_all_tests(schema=only, test_func=ask, settings=EXAMPLES, given_kwargs=None)
+    assert isinstance(found, Ok), found.err()
+    operation, requests = found.ok()
+    assert operation.label == f"{method} {path}"
+    requests(url=url)

@@ -20,6 +20,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A page that was built, however small."""
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text(INDEX)
+    (tmp_path / "index.html.gz").write_bytes(gzip.compress(INDEX.encode()))
     (tmp_path / "icon.svg").write_text("<svg/>")
     (tmp_path / "assets" / "index-1a2b.js").write_text(SCRIPT)
     (tmp_path / "assets" / "index-1a2b.js.gz").write_bytes(gzip.compress(SCRIPT.encode()))
@@ -74,11 +75,33 @@ def test_what_the_browser_has_is_not_sent_again(built: Path) -> None:
     assert asyncio.run(ask()) == (304, b"")
 
 
-def test_files_come_packed_to_who_can_unpack_them(built: Path) -> None:
-    path = "/ui/assets/index-1a2b.js"
-    packed, plain = asked((path, {"Accept-Encoding": "gzip"}), (path, {"Accept-Encoding": "identity"}))
-    assert packed.headers["Content-Encoding"] == "gzip" and packed.text == SCRIPT
-    assert "Content-Encoding" not in plain.headers and plain.text == SCRIPT
+@pytest.mark.parametrize(("path", "text"), [("/ui/assets/index-1a2b.js", SCRIPT), ("/ui/runs", INDEX)])
+def test_files_come_packed_to_who_can_unpack_them(built: Path, path: str, text: str) -> None:
+    ways = ({"Accept-Encoding": "gzip"}, {"Accept-Encoding": "identity"}, {"Accept-Encoding": "gzip;q=0"})
+    packed, plain, unwanted = asked(*((path, way) for way in ways))
+    assert packed.headers["Content-Encoding"] == "gzip" and packed.text == text
+    for answer in (plain, unwanted):
+        assert "Content-Encoding" not in answer.headers and answer.text == text
+    assert packed.headers["ETag"] != plain.headers["ETag"] == unwanted.headers["ETag"]
+    assert all("Accept-Encoding" in answer.headers["Vary"] for answer in (packed, plain))
+
+
+def test_a_packed_file_that_the_browser_has_is_not_sent_again(built: Path) -> None:
+    (first,) = asked(("/ui", {"Accept-Encoding": "gzip"}))
+    packed = {"Accept-Encoding": "gzip", "If-None-Match": first.headers["ETag"]}
+    plain = {"Accept-Encoding": "identity", "If-None-Match": first.headers["ETag"]}
+
+    async def ask() -> list[int]:
+        async with house() as home:
+            url = f"http://127.0.0.1:{home.port}/ui"
+            return [(await home.session.get(url, headers=headers)).status for headers in (packed, plain)]
+
+    assert asyncio.run(ask()) == [304, 200]
+
+
+def test_caches_between_know_that_files_come_in_two_ways_whatever_pages_are_listed(built: Path) -> None:
+    (answer,) = asked(("/ui/assets/index-1a2b.js", {}), locks=Locks(origins=("https://app.example",)))
+    assert answer.headers["Vary"] == "Accept, Accept-Encoding, Origin"
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_calls_make_the_graph_and_parameters_the_inputs() -> None:
             "order": {"type": "object", "required": True},
             "tags": {"type": "list", "required": True},
             "limit": {"type": "integer", "default": 3},
-            "note": {"type": "string"},
+            "note": {"type": "string", "default": None},
         },
         "steps": {
             "fetch": {

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,18 @@ def test_a_workflow_in_python_is_saved_started_and_waited_for(url: str) -> None:
             return (await client.wait(run, within_s=30))["output"]
 
     assert asyncio.run(story()) == 42
+
+
+@workflow
+def doubling_on(day: date) -> object:
+    return {"n": doubling(21), "day": day}
+
+
+def test_workflows_that_one_calls_are_saved_with_it_and_inputs_may_be_dates(url: str) -> None:
+    with Client(url).sync() as client:
+        assert client.save(doubling_on).workflow == "doubling_on"
+        run = client.begin(doubling_on, {"day": date(2026, 1, 2)})
+        assert client.wait(run, within_s=30)["output"] == {"n": 42, "day": "2026-01-02"}
 
 
 def test_many_requests_are_under_way_at_once(url: str) -> None:

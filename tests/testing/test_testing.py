@@ -3,12 +3,12 @@
 import asyncio
 import time
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from windlass import StepContext, approval, shell, signal, sleep, step, testing, workflow
+from windlass import StepContext, Workflow, approval, shell, signal, sleep, step, testing, workflow
 from windlass.core.errors import Invalid, Refused
 from windlass.testing import NoFake, NotEnded, Slow
 
@@ -257,3 +257,69 @@ def test_two_runs_are_the_same_however_often_they_are_played() -> None:
         return [result.events, result.view["startedAt"], result.view["endedAt"]]
 
     assert played() == played()
+
+
+def test_inputs_and_fakes_may_be_what_the_functions_know() -> None:
+    given = {"customer": Customer("Ada")}
+    assert testing.run(dunning, given, steps={remind: date(2026, 1, 2)}).output == "2026-01-02"
+    as_record = {invoice: lambda customer: Customer("Bea"), "remind": lambda customer, letter: letter["name"]}
+    assert testing.run(dunning, given, steps=as_record).output == "Bea"
+    assert testing.run(dunning, given, steps={"remind": ValueError}).error["type"] == "ValueError"
+
+
+def test_a_fake_for_a_step_that_is_not_there_is_refused() -> None:
+    with pytest.raises(NoFake, match="did you mean remind"):
+        testing.run(dunning, {"customer": ADA}, steps={"remid": "said"})
+    with pytest.raises(NoFake, match="names no step"):
+        testing.run(dunning, {"customer": ADA}, steps={len: "said"})
+    parts = {"undo:invoice": None, "counted[1]": 7}
+    testing.run(paying, {"customer": ADA}, steps=parts, others=(counting,))
+
+
+def test_a_story_begins_in_utc_unless_it_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        with testing.Engine(begin="2026-01-01") as engine:
+            assert engine.now == datetime(2026, 1, 1, tzinfo=UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_time_passes_in_round_numbers() -> None:
+    slow = {"a": {"kind": "noop", "timeout": "1m", "retry": {"attempts": 4, "backoff": "10s", "factor": 2}}}
+    result = testing.run({"id": "w", "steps": slow}, steps={"a": Slow("2m")})
+    assert result.took == timedelta(minutes=5, seconds=10)
+
+
+@workflow(concurrency=1)
+def one_by_one() -> None:
+    sleep("1h")
+
+
+@workflow
+def step_by_step() -> Any:
+    return invoice.options(concurrency={"key": "press", "limit": 1})({"name": "Ada"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limited", [one_by_one, step_by_step])
+def test_a_paused_run_keeps_nobody_from_what_it_waits_for(limited: Workflow[..., Any]) -> None:
+    with testing.Engine(limited, steps={"invoice": Slow("1h", "done")}) as engine:
+        first, paused, last = (engine.start(limited) for _ in range(3))
+        paused.pause()
+        engine.crash()
+        engine.advance("2h1s")
+        assert [run.status for run in (first, paused, last)] == ["succeeded", "paused", "succeeded"]
+        paused.resume()
+        assert paused.result().ok
+
+
+def test_a_short_pause_costs_no_place_in_the_queue() -> None:
+    with testing.Engine(one_by_one) as engine:
+        _, paused, last = (engine.start(one_by_one) for _ in range(3))
+        paused.pause()
+        engine.advance("30m")
+        paused.resume()
+        engine.advance("90m1s")
+        assert (paused.status, last.status) == ("succeeded", "running")

@@ -109,6 +109,9 @@ def test_a_csv_file_is_its_rows_whatever_is_quoted_in_them(run: Run, files: Path
     (files / "in.csv").write_bytes('\ufeffid;name\n1;"a\nb"\n\n2;5" pipe\n3;"say ""hi"";"\n'.encode())
     csv = source("file.csv", path="in.csv", delimiter=";", skipHeader="true")
     assert run(pipeline(csv, SHOW)).lines == ['1;"a\\nb"', '2;5" pipe', '3;"say ""hi"";"']
+    (files / "crlf.csv").write_bytes(b'1;"a\r\nb"\r\n\r\n2;"c"\r\n3;d\r\n')
+    crlf = source("file.csv", path="crlf.csv", delimiter=";")
+    assert run(pipeline(crlf, SHOW)).lines == ['1;"a\\r\\nb"', '2;"c"', "3;d"]
     count = pipeline(source("file.csv", path="in.csv", delimiter=";"), sink("aggregate.count"))
     assert run(count).value["stages"]["out"] == {"records": 4, "count": 4}
 
@@ -127,8 +130,10 @@ def test_a_file_may_be_in_another_encoding(run: Run, files: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"good\n\xff\xfe\n", "this is no utf-8"),
-        (b"x" * 1_100_000, "a line is longer than 1,048,576 signs"),
+        (b"good\n\xff\xfe\n", "bad.csv, line 2: this is no utf-8"),
+        (b"good\n" * 100_000 + b"\xe6\x95", "bad.csv, line 100,001: this is no utf-8"),
+        (b"x" * 1_100_000, "bad.csv, line 1: it is longer than 1,048,576 signs"),
+        (b"a\nb\n" + b"x" * 1_048_577 + b"\nc\n", "bad.csv, line 3: it is longer than 1,048,576 signs"),
         (b'1,"open\n2\n', "has no end; close its"),
         (b'1,"' + b"x\n" * 600_000, "a quoted field has no end"),
     ],
@@ -260,6 +265,15 @@ def test_sums_and_counts_are_part_of_the_output(run: Run) -> None:
     assert seen.lines == ["add: the sum is 3.5; 2 rows have no number there", "count: 4 rows"]
     whole = run(pipeline(rows(2**62, 2**62 - 1), sink("aggregate.sum")))
     assert whole.value["stages"]["out"]["sum"] == 2**63 - 1
+
+
+def test_a_sum_finds_its_field_behind_quoted_ones(run: Run, files: Path) -> None:
+    (files / "in.csv").write_text(
+        'name,amount\n"Smith, John",100\n"O""Neil, ""x""\n",200.5\n"",3\nplain,"4"\n'
+    )
+    read = source("file.csv", path="in.csv", skipHeader=True)
+    seen = run(pipeline(read, sink("aggregate.sum", field=2)))
+    assert seen.value["stages"]["out"] == {"records": 4, "sum": 307.5, "without": 0}
 
 
 # Shapes.

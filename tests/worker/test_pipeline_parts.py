@@ -4,15 +4,20 @@ import csv
 import io
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.worker.rig import a_task
+from windlass.worker.pipeline import Trouble
 from windlass.worker.pipeline import lines as reading
 from windlass.worker.pipeline import seen as remembering
+from windlass.worker.pipeline.files import Folders
 from windlass.worker.pipeline.lines import lines, records
-from windlass.worker.pipeline.numbers import number
+from windlass.worker.pipeline.numbers import field_of, number
+from windlass.worker.pipeline.parts import Parts
 from windlass.worker.pipeline.seen import Seen
 
 TEXTS = st.text('ab\n\r," é数', max_size=60)
@@ -41,17 +46,22 @@ def test_the_lines_of_a_file_are_the_same_however_it_is_cut(
     assert found == [line.removesuffix("\r") for line in [*ended, *([rest] if rest else [])]]
 
 
-FIELDS = st.lists(st.lists(st.text('ab\n;" ', max_size=6), min_size=2, max_size=4), max_size=8)
+FIELDS = st.lists(st.lists(st.text('ab\r\n;" ', max_size=6), min_size=2, max_size=4), max_size=8)
 
 
-@given(table=FIELDS, chunk_bytes=st.integers(1, 9))
-def test_the_rows_of_a_csv_file_are_those_that_were_written(table: list[list[str]], chunk_bytes: int) -> None:
+@given(table=FIELDS, chunk_bytes=st.integers(1, 9), end=st.sampled_from(["\n", "\r\n"]))
+def test_the_rows_of_a_csv_file_are_those_that_were_written(
+    table: list[list[str]], chunk_bytes: int, end: str
+) -> None:
     """By an independent writer, read back row by row with an independent reader."""
-    written = io.StringIO()
-    csv.writer(written, delimiter=";", lineterminator="\n").writerows(table)
+    if end == "\n":  # the writer would not quote it, and nobody could tell it from the end of a line
+        table = [[field.replace("\r", "") for field in row] for row in table]
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter=";", lineterminator=end).writerows(table)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "CHUNK_BYTES", chunk_bytes)
-        chunks = records(lines(file_of(written.getvalue().encode()), "f", "utf-8"), "f", ";")
+        file = file_of(written.getvalue().encode())
+        chunks = records(lines(file, "f", "utf-8", keep_cr=True), "f", ";")
         rows = [row for chunk in chunks for row in chunk]
     assert [next(csv.reader(io.StringIO(row, newline=""), delimiter=";")) for row in rows] == table
 
@@ -94,6 +104,65 @@ def open_files() -> Iterator[str]:
             yield os.readlink(f"/proc/self/fd/{fd}")
         except OSError:
             continue
+
+
+def test_who_append_to_one_file_at_the_same_time_lose_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("old")
+    folders = Folders([str(tmp_path)])
+    begun = []
+    for run in ("one", "two", "three"):
+        parts = Parts(folders, a_task("pipeline", {}))
+        part, other = (parts.begin(path, append=True) for path in ("log.txt", "new.txt"))
+        for each in (part, other):
+            each.write(f"{run} a\n{run} b\n".encode())
+            each.sync()
+        begun.append(parts)
+    (tmp_path / "log.txt").chmod(0o640)
+    for parts in begun:
+        parts.keep()
+    added = [f"{run} {row}" for run in ("one", "two", "three") for row in "ab"]
+    assert (tmp_path / "log.txt").read_text().splitlines() == ["old", *added]
+    assert (tmp_path / "new.txt").read_text().splitlines() == added
+    assert sorted(os.listdir(tmp_path)) == ["log.txt", "new.txt"]
+
+
+def test_of_two_that_may_not_overwrite_a_file_only_the_first_leaves_one(tmp_path: Path) -> None:
+    first, second = (Parts(Folders([str(tmp_path)]), a_task("pipeline", {})) for _ in range(2))
+    for parts in (first, second):
+        parts.begin("a.json", overwrite=False)
+        parts.begin("b.txt")
+    first.keep()
+    made = (tmp_path / "b.txt").stat().st_ino
+    with pytest.raises(Trouble, match=r"a\.json is there already"):
+        second.keep()
+    second.drop()
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "b.txt"]
+    assert (tmp_path / "b.txt").stat().st_ino == made
+
+
+def test_who_appends_to_a_file_that_is_taken_away_leaves_its_own_rows(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("old\n")
+    parts = Parts(Folders([str(tmp_path)]), a_task("pipeline", {}))
+    parts.begin("log.txt", append=True).write(b"new\n")
+    (tmp_path / "log.txt").unlink()
+    parts.keep()
+    assert (tmp_path / "log.txt").read_text() == "new\n"
+
+
+def test_a_disk_that_is_full_is_told_as_such() -> None:
+    seen = Seen(in_memory=1)
+    seen.new(["a", "b"])
+    assert seen._disk is not None
+    seen._disk.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(Trouble, match="disk is full") as full:
+        seen.new([f"row {i}" for i in range(10_000)])
+    assert (full.value.type, full.value.retryable) == ("OSError", True)
+
+
+@given(st.lists(st.text(alphabet='a",;\n '), min_size=1, max_size=5), st.sampled_from([",", ";", "a,"]))
+def test_a_field_of_a_row_is_the_one_that_was_written(fields: list[str], delimiter: str) -> None:
+    quoted = ['"' + field.replace('"', '""') + '"' for field in fields]
+    assert [field_of(delimiter.join(quoted), i, delimiter) for i in range(len(fields) + 1)] == [*quoted, ""]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,7 +44,8 @@ def compiled(file: str) -> list[AppWorkflow]:
     """All workflows of the file. Raises InvalidFile, or a usage error if there is no such file."""
     if not Path(file).is_file():
         raise click.UsageError(f"there is no file {file}")
-    command = [sys.executable, "-m", "windlass.sdk.apps", file]
+    # -P: a file of the user's that is called as a module of Python's own is not taken for it.
+    command = [sys.executable, "-P", "-m", "windlass.sdk.apps", file]
     # The package is found in the child as it was found here, wherever that was.
     here = str(Path(__file__).parents[2])
     paths = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), here])
@@ -65,6 +67,16 @@ def compiled(file: str) -> list[AppWorkflow]:
         AppWorkflow(found["name"], found["document"], tuple(found["children"]))
         for found in answer["workflows"]
     ]
+
+
+def check_names(files: Iterable[str]) -> None:
+    """Raises a usage error for two files of one name: workers would find the functions of only one."""
+    known: dict[str, str] = {}
+    for file in files:
+        other = known.setdefault(Path(file).stem, file)
+        if Path(other).resolve() != Path(file).resolve():
+            words = f"{other} and {file} are one module to workers, {Path(file).stem}"
+            raise click.UsageError(f"{words}; give one another name")
 
 
 def chosen(file: str, name: str, found: list[AppWorkflow]) -> list[AppWorkflow]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Final
 
 import click
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group
 from rich.text import Text
 
+from windlass.cli import watching
 from windlass.cli.ending import Exit
 from windlass.cli.members import Members
 from windlass.cli.picture import EVENT_COLUMNS, Picture, event_rows, look, remarks, summary, table
 from windlass.cli.screen import grid, print_json, print_table, say, screen
 from windlass.cli.shared import client, sharing, wants_json
-from windlass.core.errors import Unavailable, Unknown
-
-EVERY_S: Final = 1.0
 
 
 @click.command
@@ -47,30 +43,13 @@ def cluster(ctx: click.Context, watch: bool | None) -> None:
         if as_json:
             _print_json(members, watch)
         elif watch and console.is_terminal:
-            _watch(members, console)
+            watching.watch(
+                members, console, _looked, lambda picture, end: _board(picture, end, console.width)
+            )
         else:
             _print(members, watch, console.width if console.is_terminal else None)
     except KeyboardInterrupt:
         ctx.exit(Exit.INTERRUPTED)  # how one stops watching
-
-
-# The three ways to show it.
-
-
-def _watch(members: Members, console: Console) -> None:
-    picture, silent_since = _looked(members), None
-    members.hurry()
-    with Live(console=console, auto_refresh=False) as live:
-        while True:
-            end = Text(f"as {members.client.url} sees it; Ctrl-C ends this", "dim")
-            if silent_since is not None:
-                end = _silence(time.monotonic() - silent_since)
-            live.update(_board(picture, end, console.width), refresh=True)
-            time.sleep(EVERY_S)
-            try:
-                picture, silent_since = _looked(members), None
-            except (Unavailable, Unknown):
-                silent_since = time.monotonic() if silent_since is None else silent_since
 
 
 def _print(members: Members, watch: bool, width: int | None) -> None:
@@ -84,7 +63,7 @@ def _print(members: Members, watch: bool, width: int | None) -> None:
             print_table(EVENT_COLUMNS, event_rows(picture), head=False)
         if not watch:
             return
-        time.sleep(EVERY_S)
+        time.sleep(watching.EVERY_S)
 
 
 def _print_json(members: Members, watch: bool) -> None:
@@ -101,7 +80,7 @@ def _print_json(members: Members, watch: bool) -> None:
             print_json(body)
             return
         click.echo(json.dumps(body))
-        time.sleep(EVERY_S)
+        time.sleep(watching.EVERY_S)
 
 
 def _looked(members: Members) -> Picture:
@@ -115,7 +94,3 @@ def _board(picture: Picture, end: Text, width: int) -> Group:
     nodes = grid(*table(picture, width))
     events = grid(EVENT_COLUMNS, event_rows(picture), head=False)
     return Group(summary(picture), nodes, *remarks(picture), blank, events, blank, end)
-
-
-def _silence(lasted_s: float) -> Text:
-    return Text(f"no node answers since {lasted_s:.0f} s; this is how it was. Ctrl-C ends this", "red")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import click
@@ -9,7 +10,9 @@ import click
 from windlass.cli.ids import RUN
 from windlass.cli.screen import Cell, clock, print_json, print_table, say
 from windlass.cli.shared import client, sharing, wants_json
+from windlass.core.errors import NotFound
 from windlass.core.task import Json
+from windlass.sdk.client import Client
 
 PAGE: Final = 1000
 
@@ -54,7 +57,7 @@ def list_(ctx: click.Context, limit: int, after: str | None) -> None:
 @click.pass_context
 def show(ctx: click.Context, key: str, rate: bool) -> None:
     """Show who holds a limit, and who waits for it."""
-    item = client(ctx).limit(key, "rate" if rate else "concurrency")
+    item = _found(client(ctx), key, rate)
     if wants_json(ctx):
         print_json(item)
         return
@@ -87,6 +90,19 @@ def release(ctx: click.Context, key: str, run: str, number: int) -> None:
         print_json(answer)
     else:
         say((key, "bold"), f": permit {number} of {run} was taken back")
+
+
+def _found(server: Client, key: str, rate: bool) -> Json:
+    try:
+        return server.limit(key, "rate" if rate else "concurrency")
+    except NotFound as error:
+        with suppress(NotFound):
+            server.limit(key, "concurrency" if rate else "rate")
+            other = (
+                "a limit at once of this key: leave out --rate" if rate else "a rate of this key: add --rate"
+            )
+            error = NotFound(f"{error}; but there is {other}")
+        raise error from None
 
 
 def _row(item: Json) -> list[Cell]:

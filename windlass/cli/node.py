@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import click
 
 from windlass import __version__
 from windlass.cli import settings
-from windlass.cli.ending import Ending, Exit, detail
+from windlass.cli.configuring import configured, not_right
+from windlass.cli.ending import Exit
 from windlass.cli.engine_log import set_up_log
 from windlass.cli.screen import say, took
 from windlass.cli.shared import sharing, wants_json
@@ -26,9 +27,6 @@ engine_log = logging.getLogger("windlass.serve")
 
 # Imported once there is something to serve: help, and the mistakes of a configuration, need nothing of it.
 SERVER: Final = "windlass.serve_node"
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class Ready(Protocol):
@@ -61,33 +59,8 @@ class Run(Protocol):
     def __call__(self, config: NodeConfig, environ: Mapping[str, str], welcome: Welcome) -> None: ...
 
 
-def _options(function: Callable[P, R]) -> Callable[P, R]:
-    """One for each setting. They are read all at once, with those that come from elsewhere."""
-    for setting in reversed(settings.SETTINGS):
-        names = [f"--{setting.name}", *(["-v"] if setting.name == "verbose" else [])]
-        usual = settings.usual(setting)
-        function = click.option(
-            *names,
-            metavar=setting.metavar,
-            # Not False: then click takes what begins with a dash for the next option, even after `=`.
-            is_flag=True if setting.metavar is None and setting.name != "verbose" else None,
-            count=setting.name == "verbose",
-            multiple=setting.repeated,
-            help=setting.help + (f"  [default: {usual}]" if usual else ""),
-        )(function)
-    return function
-
-
 @click.command
-@click.option(
-    "--config",
-    "file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="WINDLASS_CONFIG",
-    help="TOML with any of these settings, by the names they have here.",
-)
-@_options
+@configured(settings.SETTINGS, settings.usual)
 @sharing()
 @click.pass_context
 def node(ctx: click.Context, /, file: Path | None, **options: Any) -> None:  # Any: as click reads them
@@ -109,7 +82,7 @@ def node(ctx: click.Context, /, file: Path | None, **options: Any) -> None:  # A
         found = settings.read_file(file) if file is not None else {}
         config = settings.resolve(options, os.environ, found, file_name=str(file or ""))
     except Invalid as invalid:
-        raise _not_right(invalid, as_json=wants_json(ctx)) from None
+        raise not_right(invalid, as_json=wants_json(ctx)) from None
     set_up_log(config.log, config.verbose)
     for_people = config.log == "text" and not wants_json(ctx)
     for name in settings.seed_nodes(os.environ):
@@ -124,15 +97,6 @@ def node(ctx: click.Context, /, file: Path | None, **options: Any) -> None:  # A
         ctx.exit(Exit.FAILED)
     if for_people:
         say("stopped")
-
-
-def _not_right(invalid: Invalid, *, as_json: bool) -> Ending:
-    """One line if one setting is not right; else one for each, and their number."""
-    details = [detail(fault, "") for fault in invalid.faults]
-    if len(details) == 1 and not as_json:
-        (only,) = details
-        return Ending(Exit.USAGE, f"{only['place']}: {only['message']}")
-    return Ending(Exit.USAGE, str(invalid), kind="invalid", faults=details, as_json=as_json)
 
 
 def _note(name: str, for_people: bool) -> None:

@@ -37,7 +37,8 @@ def answers(server: Client) -> bool:
 @contextmanager
 def own_engine(app: str) -> Iterator[str]:
     """Its address. It finds the functions of this file."""
-    command = [sys.executable, "-m", "windlass", "up", "--json", "--port", "0", "--app", app]
+    # -P: no file of the user's in this folder is taken for a module of ours.
+    command = [sys.executable, "-P", "-m", "windlass", "up", "--json", "--port", "0", "--app", app]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     try:
         assert process.stdout is not None

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import click
 from rich.text import Text
 
-from windlass.cli import app_files, documents
+from windlass.cli import app_files, documents, inputs
 from windlass.cli.documents import Document
 from windlass.cli.ending import BY_OUTCOME, ENDINGS, Ended, Exit
 from windlass.cli.ids import FILE_OR_WORKFLOW
@@ -20,7 +20,7 @@ from windlass.cli.progress import Progress
 from windlass.cli.screen import coloured, print_json, say, screen, took
 from windlass.cli.shared import client, named_server, sharing, wants_json
 from windlass.cli.values import pairs, raw_pairs, seconds, text_pairs, typed
-from windlass.core.errors import NotFound, Unknown
+from windlass.core.errors import Unknown
 from windlass.core.task import Json
 from windlass.sdk.client import REFUSED, Client, NotReachable, new_run_id
 
@@ -100,7 +100,7 @@ def run(
         workflow = applied.workflow
         if not quiet:
             say((workflow, "bold"), f": {documents.describe(applied)}")
-    given = typed(input, found[0].inputs if found else _declared(server, workflow) if input else {})
+    given = typed(input, found[0].inputs) if found else inputs.given(server, workflow, input)
     ident = run_id or new_run_id(workflow)
     with _named(ident):
         started = server.start(
@@ -142,15 +142,6 @@ def _documents(given: str) -> list[Document]:
         wanted = app_files.chosen(file, name, app_files.compiled(file))
         return [documents.of_app(file, workflow) for workflow in wanted]
     return [documents.read(given)] if documents.is_file(given) else []
-
-
-def _declared(server: Client, workflow: str) -> dict[str, Json]:
-    """The inputs of a workflow that is there already; if it is not, whoever starts it will be told."""
-    try:
-        inputs = server.workflow(workflow).get("inputs")
-    except NotFound:
-        return {}
-    return inputs if isinstance(inputs, dict) else {}
 
 
 @contextmanager

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
 import click
 from rich.text import Text
 
+from windlass.cli import inputs
 from windlass.cli.ids import WORKFLOW
 from windlass.cli.screen import Cell, clock, coloured, print_json, print_table, say
 from windlass.cli.shared import client, sharing, wants_json
-from windlass.cli.values import duration, pairs, text_pairs
+from windlass.cli.values import duration, raw_pairs, text_pairs
 from windlass.core.task import Json
 from windlass.core.timetable import OVERLAPS
 from windlass.sdk.schedules import DEFAULT, OWN
@@ -103,7 +105,9 @@ def show(ctx: click.Context, workflow: str, name: str) -> None:
 )
 @click.option("--start", metavar="TIME", help="Not before: 2026-01-01T08:00:00Z.")
 @click.option("--end", metavar="TIME", help="Not after.")
-@click.option("-i", "--input", "input_", metavar="K=V", multiple=True, callback=pairs, help="For its runs.")
+@click.option(
+    "-i", "--input", "input_", metavar="K=V", multiple=True, callback=raw_pairs, help="For its runs."
+)
 @click.option("--label", "labels", metavar="K=V", multiple=True, callback=text_pairs, help="For its runs.")
 @click.option("--paused", is_flag=True, help="Keep it, and let it rest.")
 @sharing()
@@ -113,17 +117,18 @@ def set_(
     /,
     workflow: str,
     name: str,
-    input_: dict[str, Json],
+    input_: dict[str, str],
     labels: dict[str, str],
     paused: bool,
     **said: str | None,
 ) -> None:
     """Make a schedule, or change it."""
     given: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
-    given |= {"input": input_} if input_ else {}
+    server = client(ctx)
+    given |= {"input": inputs.given(server, workflow, input_)} if input_ else {}
     given |= {"labels": labels} if labels else {}
     given |= {"enabled": False} if paused else {}
-    item = client(ctx).set_schedule(workflow, given, name)
+    item = server.set_schedule(workflow, given, name)
     if wants_json(ctx):
         print_json(item)
     else:
@@ -160,16 +165,18 @@ def delete(ctx: click.Context, workflow: str, name: str) -> None:
 @schedule.command
 @naming
 @click.option(
-    "-i", "--input", "input_", metavar="K=V", multiple=True, callback=pairs, help="Not its own input."
+    "-i", "--input", "input_", metavar="K=V", multiple=True, callback=raw_pairs, help="Not its own input."
 )
 @click.option("--overlap", type=click.Choice(OVERLAPS), help="This once.  [default: as the schedule says]")
 @sharing()
 @click.pass_context
 def trigger(
-    ctx: click.Context, workflow: str, name: str, input_: dict[str, Json], overlap: str | None
+    ctx: click.Context, workflow: str, name: str, input_: dict[str, str], overlap: str | None
 ) -> None:
     """Fire it now."""
-    answer = client(ctx).trigger_schedule(workflow, name, input=input_ or OWN, overlap=overlap)
+    server = client(ctx)
+    own = inputs.given(server, workflow, input_) or OWN
+    answer = server.trigger_schedule(workflow, name, input=own, overlap=overlap)
     if wants_json(ctx):
         print_json(answer)
     else:
@@ -259,6 +266,8 @@ def _say(item: Json) -> None:
         "catch up": item["catchUp"],
         "start": item["start"],
         "end": item["end"],
+        "input": "" if item["input"] is None else json.dumps(item["input"], ensure_ascii=False),
+        "labels": ", ".join(f"{key}={value}" for key, value in item["labels"].items()),
         "open runs": ", ".join(item["runs"]),
         "queued": item["queued"] or "",
         "backfill": f"{item['backfill']} to come" if item["backfill"] else "",

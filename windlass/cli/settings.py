@@ -6,7 +6,7 @@ Every mistake in any of them is told, each with its place, before anything is st
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from windlass.cli.code_settings import CODE_SETTINGS
 from windlass.cli.file_settings import FILE_SETTINGS
 from windlass.cli.fleet_settings import FLEET_SETTINGS, SEED_SETTINGS, TABLE
 from windlass.cli.lock_settings import LOCK_SETTINGS
-from windlass.cli.setting import Setting
+from windlass.cli.setting import Setting, Told, told_by_options, told_by_variables
 from windlass.config import NodeConfig
 from windlass.core import durations
 from windlass.core.errors import Fault, Invalid
@@ -164,7 +164,7 @@ def resolve(
     `node.toml:shards`.
     """
     faults, values, places = Faults(), dict[str, Any](), dict[str, str]()  # Any: each field has its own type
-    told = [*_options(options), *_variables(environ), *_keys(file, file_name, faults)]
+    told = [*told_by_options(SETTINGS, options), *_variables(environ), *_keys(file, file_name, faults)]
     for setting, place, given in told:
         missing = [name for name in setting.fields if name not in values]
         if not missing and not place.startswith(f"{file_name}:"):
@@ -204,19 +204,8 @@ def _place(setting: str, places: Mapping[str, str]) -> str:
     return f"--{setting}"
 
 
-Told = Iterator[tuple[Setting, str, object]]
-
-
-def _options(options: Mapping[str, object]) -> Told:
-    for setting in SETTINGS:
-        given = options.get(setting.name.replace("-", "_"))
-        if given:  # the empty ones were not said
-            yield setting, f"--{setting.name}", given
-
-
 def _variables(environ: Mapping[str, str]) -> Told:
-    for setting in SETTINGS:
-        yield from ((setting, name, environ[name]) for name in setting.variables if environ.get(name))
+    yield from told_by_variables(SETTINGS, environ)
     for part in (*PARTS, *SEED_SETTINGS):
         yield from ((part, name, environ[name]) for name in part.also if environ.get(name))
 

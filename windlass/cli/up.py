@@ -236,7 +236,7 @@ def up(
       windlass up app.py
       windlass up --port 2551 --data /var/lib/windlass --app reports.py
     """
-    brought = [document for file in apps for document in _workflows_of(file)]
+    brought = _brought(apps)
     of_fleet, of_locks = said(others, FLEET_SETTINGS), said(others, LOCK_SETTINGS)
     of_code, of_files = said(others, CODE_SETTINGS), said(others, FILE_SETTINGS)
     of_seed, places = said_elsewhere(SEED_SETTINGS, os.environ, of_fleet)
@@ -284,6 +284,18 @@ def _refuse_nonsense(config: Config, elsewhere: Mapping[str, str]) -> None:
         places = {"listen": "--host", **elsewhere}
         named = [f"{places.get(fault.pointer, f'--{fault.pointer}')}: {fault.message}" for fault in faults]
         raise click.UsageError("\n".join(named))
+
+
+def _brought(apps: tuple[str, ...]) -> list[Document]:
+    """All of their workflows, each once. Raises a usage error for files that are in each other's way."""
+    app_files.check_names(apps)
+    found: dict[str, Document] = {}
+    for document in (document for file in apps for document in _workflows_of(file)):
+        other = found.setdefault(document.workflow, document)
+        if other.body != document.body:
+            where = f"both {other.file} and {document.file} have"
+            raise click.UsageError(f"{where} a workflow {document.workflow}; give one another id")
+    return list(found.values())
 
 
 def _workflows_of(file: str) -> list[Document]:

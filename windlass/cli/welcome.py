@@ -21,7 +21,7 @@ from windlass import __version__
 from windlass.cli import documents
 from windlass.cli.documents import Document
 from windlass.cli.screen import coloured, say, took
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Invalid, WindlassError
 from windlass.core.task import Json
 from windlass.core.vocabulary import ENDED
 from windlass.sdk.client import DEFAULT_URL, Client, new_run_id
@@ -71,7 +71,9 @@ def bring(server: Client, found: Sequence[Document], *, quiet: bool) -> None:
         try:
             applied = documents.save(server, document)
         except WindlassError as error:
-            extra = {"workflow": document.workflow, "file": document.file, "reason": str(error)}
+            faults = error.faults if isinstance(error, Invalid) else ()
+            reason = "; ".join([str(error), *(fault.message for fault in faults)])
+            extra = {"workflow": document.workflow, "file": document.file, "reason": reason}
             log.error("a workflow could not be saved", extra=extra)
             continue
         log.info("workflow saved", extra={"workflow": applied.workflow, "version": applied.version})

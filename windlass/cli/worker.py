@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import click
 
 from windlass import __version__
 from windlass.cli import worker_settings
-from windlass.cli.ending import Ending, Exit, detail
+from windlass.cli.configuring import configured, not_right
+from windlass.cli.ending import Ending, Exit
 from windlass.cli.engine_log import set_up_log
 from windlass.cli.screen import say
 from windlass.cli.settings import read_file
@@ -28,9 +29,6 @@ log = logging.getLogger("windlass.serve")
 
 # Imported once there is something to do: help, and the mistakes of a configuration, need nothing of it.
 SERVER: Final = "windlass.serve_worker"
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class Ready(Protocol):
@@ -59,33 +57,8 @@ class Run(Protocol):
     def __call__(self, config: WorkerConfig, environ: Mapping[str, str], welcome: Welcome) -> None: ...
 
 
-def _options(function: Callable[P, R]) -> Callable[P, R]:
-    """One for each setting. They are read all at once, with those that come from elsewhere."""
-    for setting in reversed(worker_settings.SETTINGS):
-        verbose = setting.name == "verbose"
-        usual = worker_settings.usual(setting)
-        function = click.option(
-            f"--{setting.name}",
-            *(["-v"] if verbose else []),
-            metavar=setting.metavar,
-            is_flag=True if setting.metavar is None and not verbose else None,
-            count=verbose,
-            multiple=setting.repeated,
-            help=setting.help + (f"  [default: {usual}]" if usual else ""),
-        )(function)
-    return function
-
-
 @click.command
-@click.option(
-    "--config",
-    "file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="WINDLASS_CONFIG",
-    help="TOML with any of these settings, by the names they have here.",
-)
-@_options
+@configured(worker_settings.SETTINGS, worker_settings.usual)
 @sharing()
 @click.pass_context
 def worker(ctx: click.Context, /, file: Path | None, **options: Any) -> None:  # Any: as click reads them
@@ -106,7 +79,7 @@ def worker(ctx: click.Context, /, file: Path | None, **options: Any) -> None:  #
         found = read_file(file) if file is not None else {}
         config = worker_settings.resolve(options, os.environ, found, file_name=str(file or ""))
     except Invalid as invalid:
-        raise _not_right(invalid, as_json=wants_json(ctx)) from None
+        raise not_right(invalid, as_json=wants_json(ctx)) from None
     set_up_log(config.log, config.verbose)
     for_people = config.log == "text" and not wants_json(ctx)
     try:
@@ -122,15 +95,6 @@ def worker(ctx: click.Context, /, file: Path | None, **options: Any) -> None:  #
         ctx.exit(Exit.FAILED)
     if for_people:
         say("stopped")
-
-
-def _not_right(invalid: Invalid, *, as_json: bool) -> Ending:
-    """One line if one setting is not right; else one for each, and their number."""
-    details = [detail(fault, "") for fault in invalid.faults]
-    if len(details) == 1 and not as_json:
-        (only,) = details
-        return Ending(Exit.USAGE, f"{only['place']}: {only['message']}")
-    return Ending(Exit.USAGE, str(invalid), kind="invalid", faults=details, as_json=as_json)
 
 
 def _welcome(for_people: bool, as_json: bool, ready: Ready) -> None:

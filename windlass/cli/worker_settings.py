@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.cli import readers
 from windlass.cli.code_settings import CODE_SETTINGS
 from windlass.cli.file_settings import FILE_SETTINGS
-from windlass.cli.setting import Setting
+from windlass.cli.setting import Setting, Told, told_by_options, told_by_variables
 from windlass.core import durations, sizes
 from windlass.core.errors import Invalid
 from windlass.core.faults import Faults, code, found
@@ -208,7 +208,12 @@ def resolve(
 ) -> WorkerConfig:
     """The config that these make together. Raises Invalid with every fault of any, each at its place."""
     faults, values, places = Faults(), dict[str, Any](), dict[str, str]()  # Any: each field has its own type
-    for setting, place, given in (*_options(options), *_variables(environ), *_keys(file, file_name, faults)):
+    told = (
+        *told_by_options(SETTINGS, options),
+        *told_by_variables(SETTINGS, environ),
+        *_keys(file, file_name, faults),
+    )
+    for setting, place, given in told:
         (field,) = setting.fields
         first = field not in places
         if first:
@@ -232,21 +237,6 @@ def resolve(
         raise faults.invalid("the configuration of the worker") from None
     faults.refuse("the configuration of the worker")
     return config
-
-
-Told = Iterator[tuple[Setting, str, object]]
-
-
-def _options(options: Mapping[str, object]) -> Told:
-    for setting in SETTINGS:
-        given = options.get(setting.name.replace("-", "_"))
-        if given:  # the empty ones were not said
-            yield setting, f"--{setting.name}", given
-
-
-def _variables(environ: Mapping[str, str]) -> Told:
-    for setting in SETTINGS:
-        yield from ((setting, name, environ[name]) for name in setting.variables if environ.get(name))
 
 
 def _keys(file: Mapping[str, object], file_name: str, faults: Faults) -> Told:

@@ -7,21 +7,19 @@ import time
 from typing import Final
 
 import click
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group
 from rich.text import Text
 
+from windlass.cli import watching
 from windlass.cli.ending import Exit
 from windlass.cli.fleet_picture import summary, table
 from windlass.cli.ids import WORKER
 from windlass.cli.members import Members
 from windlass.cli.screen import grid, print_json, print_table, say, screen
 from windlass.cli.shared import client, sharing, wants_json
-from windlass.core.errors import Unavailable, Unknown
 from windlass.core.task import Json
 from windlass.sdk.client import Client, WorkerOrder
 
-EVERY_S: Final = 1.0
 DONE: Final[dict[WorkerOrder, str]] = {
     "drain": "is draining: it finishes what it runs, and goes",
     "pause": "is paused: it gets no new tasks",
@@ -53,7 +51,7 @@ def workers(ctx: click.Context, watch: bool) -> None:
         if wants_json(ctx):
             _print_json(members, watch)
         elif watch and console.is_terminal:
-            _watch(members, console)
+            watching.watch(members, console, _looked, lambda answer, end: _board(answer, end, console.width))
         else:
             _print(members, watch, console.width if console.is_terminal else None)
     except KeyboardInterrupt:
@@ -104,27 +102,6 @@ def _order(ctx: click.Context, worker: str, order: WorkerOrder) -> None:
         say((worker, "bold"), f" {DONE[order]}")
 
 
-# The three ways to show them.
-
-
-def _watch(members: Members, console: Console) -> None:
-    answer, silent_since = _looked(members), None
-    members.hurry()
-    with Live(console=console, auto_refresh=False) as live:
-        while True:
-            end = Text(f"as {members.client.url} sees it; Ctrl-C ends this", "dim")
-            if silent_since is not None:
-                lasted_s = time.monotonic() - silent_since
-                end = Text(f"no node answers since {lasted_s:.0f} s; this is how it was", "red")
-            board = Group(summary(answer), grid(*table(answer, console.width)), Text(), end)
-            live.update(board, refresh=True)
-            time.sleep(EVERY_S)
-            try:
-                answer, silent_since = _looked(members), None
-            except (Unavailable, Unknown):
-                silent_since = time.monotonic() if silent_since is None else silent_since
-
-
 def _print(members: Members, watch: bool, width: int | None) -> None:
     while True:
         answer = _looked(members)
@@ -133,7 +110,7 @@ def _print(members: Members, watch: bool, width: int | None) -> None:
             print_table(*table(answer, width))
         if not watch:
             return
-        time.sleep(EVERY_S)
+        time.sleep(watching.EVERY_S)
 
 
 def _print_json(members: Members, watch: bool) -> None:
@@ -143,8 +120,12 @@ def _print_json(members: Members, watch: bool) -> None:
             print_json(answer)
             return
         click.echo(json.dumps(answer))
-        time.sleep(EVERY_S)
+        time.sleep(watching.EVERY_S)
 
 
 def _looked(members: Members) -> Json:
     return members.ask(Client.workers)
+
+
+def _board(answer: Json, end: Text, width: int) -> Group:
+    return Group(summary(answer), grid(*table(answer, width)), Text(), end)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from windlass.core.attempts import given_up, verdict
+from windlass.core.beginning import TOO_DEEP
 from windlass.core.commands import Answered
 from windlass.core.definition import Child
-from windlass.core.dues import child_errand
+from windlass.core.dues import child_errand, return_errand
 from windlass.core.ending import stop
 from windlass.core.events import (
     Acknowledged,
     AttemptFailed,
     ChildEnded,
     PermitGranted,
+    PermitReturned,
     RunEvent,
     StepSucceeded,
 )
@@ -42,6 +44,9 @@ def _permit(run: Run, number: int, command: Answered, at: float) -> list[RunEven
     if claim is None or claim.granted or number not in run.permits.get(claim.step, ()):
         return []
     if command.status == "granted":
+        if run.paused_at is not None and claim.per_s is None:
+            # Nobody knows for how long: those behind it go first. It asks anew when it is resumed.
+            return [PermitReturned(errand=return_errand(number), number=number, key=claim.key, at=at)]
         return [PermitGranted(number=number, at=at)]
     reason = command.reason or f"no permit is to be had for {claim.key}"
     if claim.step == -1:
@@ -84,4 +89,6 @@ def _failure(child: Child, run: str, command: Answered) -> Failure:
         case "cancelled":
             return Failure("ChildCancelled", f"run {run} was cancelled{reason}", retryable=False)
         case _:
-            return Failure("ChildFailed", f"run {run} failed{reason}")
+            # Tried again in each run of a chain that is too deep, it would never come to an end.
+            endless = f"{TOO_DEEP}: " in reason
+            return Failure("ChildFailed", f"run {run} failed{reason}", retryable=not endless)

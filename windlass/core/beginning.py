@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from windlass.core import kinds, limit_key, scope, templates
+from windlass.core import kinds, left_out, limit_key, scope, templates
 from windlass.core.attempts import given_up
-from windlass.core.definition import Approval, Awaited, Child, Limit, Loop, Mapped, Switch
+from windlass.core.definition import Approval, Awaited, Child, Limit, Loop, Mapped, Step, Switch
 from windlass.core.events import (
     ChildStarted,
     MapStarted,
@@ -21,6 +21,7 @@ from windlass.core.events import (
 )
 from windlass.core.expr import EvaluationFailed
 from windlass.core.faults import Faults, found
+from windlass.core.left_out import LeftOut
 from windlass.core.names import StepId, child_id
 from windlass.core.run_model import Run
 from windlass.core.task import Failure, Json
@@ -28,6 +29,7 @@ from windlass.core.task import Failure, Json
 ITEMS_MAX: Final = 100_000
 DEPTH_MAX: Final = 50  # of runs that wait each for the next: one that began itself would never end
 EXPRESSION: Final = "ExpressionError"
+TOO_DEEP: Final = "TooDeep"
 NO_STEP: Final = StepId("")  # in the place of one: the run as a whole
 SHARE: Final = "share"  # the label by which those that wait for a permit get turns
 
@@ -38,7 +40,8 @@ def begin(run: Run, i: int, at: float) -> list[RunEvent]:
     try:
         first = not state.offered and i not in run.permits
         if first and step.when is not None and not _is_so(run, step.when, i):
-            return [StepSkipped(step=step.id, reason=f"not so: {step.when}", at=at)]
+            why = LeftOut("when", when=step.when)
+            return [StepSkipped(step=step.id, reason=left_out.said(why), at=at)]
         wanted = _wanted(run, i, step.limits) if step.limits else None
         if wanted is not None:
             return [ask(run, i, wanted, at)]
@@ -101,15 +104,13 @@ def _begun(run: Run, i: int, at: float) -> list[RunEvent]:
             return [WaitStarted(step=step.id, due=due, given=given, at=at)]
         case None:
             return [StepQueued(step=step.id, attempt=state.attempt, given=given, at=at)]
-        case Approval(timeout_s=timeout_s):
-            return [_awaits(run, i, timeout_s, given, at)]
-        case Awaited(name=name, timeout_s=timeout_s):
-            if name in run.signals:
-                return [signalled(run, i, name, at)]
-            return [_awaits(run, i, timeout_s, given, at)]
+        case Awaited(name=name) if name in run.signals:
+            return [signalled(run, i, name, at)]
+        case Approval() | Awaited():
+            return [_awaits(run, i, given, at)]
         case Child(wait=True) if depth_below(run) > DEPTH_MAX:
             text = f"{DEPTH_MAX} runs wait already, each for the next; does the workflow begin itself?"
-            return [given_up(run, i, Failure("TooDeep", text, retryable=False), at)]
+            return [given_up(run, i, Failure(TOO_DEEP, text, retryable=False), at)]
         case Child():
             return [_child(run, i, step.control, given, at)]
         case _:
@@ -121,11 +122,17 @@ def _fills(run: Run, i: int) -> bool:
     return run.step(i).templated and run.steps[i].given is None
 
 
-def _awaits(
-    run: Run, i: int, timeout_s: float | None, given: dict[str, Json] | None, at: float
-) -> StepAwaits:
+def patience_s(step: Step) -> float | None:
+    """How long it waits for somebody: what stands beside the question, else the limit of any step."""
+    assert isinstance(step.control, Approval | Awaited)
+    return step.timeout_s if step.control.timeout_s is None else step.control.timeout_s
+
+
+def _awaits(run: Run, i: int, given: dict[str, Json] | None, at: float) -> StepAwaits:
+    step = run.step(i)
+    timeout_s = patience_s(step)
     due = None if timeout_s is None else at + timeout_s
-    return StepAwaits(step=run.step(i).id, due=due, given=given, at=at)
+    return StepAwaits(step=step.id, due=due, given=given, at=at)
 
 
 def signalled(run: Run, i: int, name: str, at: float) -> StepSucceeded:
@@ -160,6 +167,8 @@ def _child(run: Run, i: int, child: Child, given: dict[str, Json] | None, at: fl
 def _map(run: Run, i: int, at: float) -> MapStarted:
     step = run.step(i)
     over = step.with_.get("over")
+    if isinstance(over, str):
+        over = over.strip()  # a line break at its end would make a text of the list
     items = templates.fill(over, scope.of_value(run, over, i)) if step.templated else over
     if not isinstance(items, list):
         raise EvaluationFailed(f"/with/over: expected a list, found {found(items)}")

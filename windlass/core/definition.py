@@ -89,6 +89,18 @@ class Switch(msgspec.Struct, frozen=True, omit_defaults=True):
     cases: tuple[Case, ...]
     default: tuple[StepId, ...] = ()
 
+    @property
+    def named(self) -> frozenset[StepId]:
+        return frozenset(self.default).union(*(case.then for case in self.cases))
+
+    def chosen(self, value: Json) -> tuple[StepId, ...]:
+        """The steps that run if this is its output: none, if it is no choice."""
+        then = value.get("then") if isinstance(value, dict) else None
+        return tuple(name for name in then if name in self.named) if isinstance(then, list) else ()
+
+    def left_out(self, value: Json) -> frozenset[StepId]:
+        return self.named.difference(self.chosen(value))
+
 
 Control = Approval | Awaited | Child | Mapped | Loop | Switch
 
@@ -154,6 +166,16 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     def fallbacks(self) -> frozenset[int]:
         """Steps that run only in place of a failed one."""
         return frozenset(self.index[step.fallback] for step in self.steps if step.fallback is not None)
+
+    @cached_property
+    def led(self) -> dict[int, tuple[int, ...]]:
+        """For each step that switches lead to: these switches."""
+        found: dict[int, list[int]] = {}
+        for i, step in enumerate(self.steps):
+            if isinstance(step.control, Switch):
+                for name in step.control.named:
+                    found.setdefault(self.index[name], []).append(i)
+        return {led: tuple(switches) for led, switches in found.items()}
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
-from windlass.core import durations, scope, templates
+from windlass.core import durations, run_timers, scope, templates
 from windlass.core.attempts import TIMEOUT, blamed, given_up, verdict
-from windlass.core.beginning import EXPRESSION, begin
+from windlass.core.beginning import EXPRESSION, begin, patience_s
 from windlass.core.definition import Approval, Awaited
 from windlass.core.events import (
     AttemptFailed,
@@ -100,8 +100,11 @@ def expire(run: Run, timer: Timer, at: float) -> list[RunEvent]:
             failed = AttemptFailed(step=step.id, attempt=state.attempt, failure=failure, at=at)
             return [failed, verdict(run, step.id, failure, at)]
         case "total":
-            text = f"took longer than {durations.show(step.timeout_total_s or 0.0)} over all attempts"
-            failure = Failure("TimeoutTotal", text, retryable=False)
+            allowed_s = run_timers.total_s(step)
+            text = f"took longer than {durations.show(allowed_s or 0.0)}"
+            failure = Failure(TIMEOUT, text, retryable=False)
+            if allowed_s == step.timeout_total_s:
+                failure = Failure("TimeoutTotal", f"{text} over all attempts", retryable=False)
             ended: list[RunEvent] = cancel_members(run, timer.step, at)
             if state.phase in ("queued", "running"):
                 ended.append(AttemptFailed(step=step.id, attempt=state.attempt, failure=failure, at=at))
@@ -124,18 +127,20 @@ def rejected(run: Run, i: int, by: str, comment: str, at: float) -> StepFailed:
 def _not_in_time(run: Run, i: int, at: float) -> RunEvent:
     """Nobody said anything to a step that waits for that."""
     step, state = run.step(i), run.steps[i]
+    waited = durations.show(patience_s(step) or 0.0)
     match step.control:
         case Approval(on_timeout="approve"):
             value: Json = decision(approved=True, by="", comment="nobody decided in time", at=at)
             return StepSucceeded(step=step.id, attempt=state.attempt, value=value, at=at)
         case Approval(on_timeout="reject"):
-            return rejected(run, i, "", "nobody decided in time", at)
+            text = f"nobody decided within {waited}, which counts as a no"
+            return given_up(run, i, Failure(REJECTED, text, retryable=False), at)
         case Awaited(has_default=True, default=default):
             return StepSucceeded(step=step.id, attempt=state.attempt, value=default, at=at)
-        case Approval(timeout_s=timeout_s):
-            text = f"nobody decided within {durations.show(timeout_s or 0.0)}"
-        case Awaited(name=name, timeout_s=timeout_s):
-            text = f"the signal {name} did not come within {durations.show(timeout_s or 0.0)}"
+        case Approval():
+            text = f"nobody decided within {waited}"
+        case Awaited(name=name):
+            text = f"the signal {name} did not come within {waited}"
         case _:
             raise AssertionError(f"{step.id} waits for nobody")
     failure = Failure(TIMEOUT, text, retryable=False)

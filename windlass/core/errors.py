@@ -15,8 +15,11 @@ WindlassError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
+
+NOTED: Final = 20  # faults that a traceback shows
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,6 +39,9 @@ class Invalid(WindlassError):
     def __init__(self, message: str, faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.faults = tuple(faults)
+        for fault in self.faults[:NOTED]:
+            if fault.message not in message:  # for tracebacks, which show nothing else
+                self.add_note(f"{f'line {fault.line}' if fault.line else fault.pointer}: {fault.message}")
 
 
 class Refused(WindlassError):

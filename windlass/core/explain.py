@@ -108,7 +108,8 @@ def _waits(run: Run, i: int, outside: Outside, run_id: str, now: float) -> Itera
         case "limited":
             yield from explain_control.limited(run, i, outside.limits, now)
         case "awaiting":
-            yield explain_control.awaiting(step, state, run_id, now)
+            if not explain_control.is_answered(run, i):
+                yield explain_control.awaiting(run, i, run_id, now)
         case "child":
             yield explain_control.child(step, state, now)
         case "expanded":
@@ -136,13 +137,13 @@ def _parked(step: Step, state: StepState, run_id: str, now: float) -> Reason:
 def _retry(run: Run, step: Step, state: StepState, now: float) -> Reason:
     attempt, attempts = state.tries + 1, step.retry.attempts
     failed = f"Step {step.id} failed{_because(state.failure)}"
-    until = None if run.paused_at is not None else state.due
-    when = "when the run is resumed" if until is None else soon(until - now)
+    until, left_s, when = explain_control.next_time(run, state, now)
     return Reason(
         kind="retry",
         step=step.id,
         since=state.since,
         until=until,
+        left_s=left_s,
         detail=f"{failed} and is tried again {when} (attempt {attempt} of {attempts})",
         attempt=attempt,
         attempts=attempts,
@@ -219,8 +220,8 @@ def _held_back(run: Run) -> Iterator[Reason]:
 
 
 def _deadline(run: Run, now: float) -> Iterator[Reason]:
-    if run.definition.deadline_s is None or run.started is None:
-        return
+    if run.definition.deadline_s is None or run.started is None or run.undoing is not None:
+        return  # what is taken back has all the time it needs
     due = run.started.at + run.definition.deadline_s
     detail = f"The run fails at {clock(due, now)}, {soon(due - now)}, unless it has ended by then"
     yield Reason(kind="deadline", until=due, since=run.started.at, detail=detail)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from windlass.core.definition import Approval, Awaited, Loop, Step
 from windlass.core.reasons import LimitSeen, Reason, ReasonKind
 from windlass.core.run_model import Run
 from windlass.core.run_moves import UNDOES
 from windlass.core.step_state import OPEN, Claim, StepState
-from windlass.core.wording import are, clock, many, short, soon, span
+from windlass.core.wording import are, clock, many, shell_word, short, soon, span
+
+_NAMES_SHOWN: Final = 5
 
 Limits = Mapping[str, LimitSeen]  # by the key of the claim
 
 
-def awaiting(step: Step, state: StepState, run_id: str, now: float) -> Reason:
+def is_answered(run: Run, i: int) -> bool:
+    """Whether the signal that a step waits for is there: it is taken when the run is resumed."""
+    control = run.step(i).control
+    if not isinstance(control, Awaited) or control.name not in run.signals:
+        return False
+    return i in run.awaited[control.name][: len(run.signals[control.name])]
+
+
+def awaiting(run: Run, i: int, run_id: str, now: float) -> Reason:
     """A step that waits for a yes, or for a signal."""
-    since, until = clock(state.since, now), state.due or None
+    step, state = run.step(i), run.steps[i]
+    since = clock(state.since, now)
+    until = None if run.paused_at is not None else state.due or None  # a pause stops its clock
     may, asked, awaited = tuple[str, ...](), None, None
     match step.control:
         case Approval(who=who, on_timeout=then):
@@ -34,10 +47,14 @@ def awaiting(step: Step, state: StepState, run_id: str, now: float) -> Reason:
             command = f"windlass signal {run_id} {name} DATA"
             ends = "goes on with its default" if has_default else "fails"
             words = f"for the signal {name}"
-            advice = f"send it with `{command}`"
+            advice = f"send it with `{command}`{_others(run)}"
         case _:
             raise AssertionError(f"{step.id} waits for nobody")
+    left_s = None
     over = "" if until is None else f", until {clock(until, now)} (then it {ends})"
+    if run.paused_at is not None and state.due:
+        left_s = state.due - max(run.paused_at, state.since)
+        over = f", for another {span(left_s)} once the run is resumed (then it {ends})"
     detail = f"Step {step.id} waits since {since} {words}{over}; {advice}"
     return Reason(
         kind=kind,
@@ -50,7 +67,17 @@ def awaiting(step: Step, state: StepState, run_id: str, now: float) -> Reason:
         why=str(asked) if asked else None,
         then=None if until is None else brings,
         who=may,
+        left_s=left_s,
     )
+
+
+def _others(run: Run) -> str:
+    """Signals that came and that no step waits for: one of them may have been meant."""
+    names = [name for name in run.signals if name not in run.awaited]
+    if not names:
+        return ""
+    shown = ", ".join(names[:_NAMES_SHOWN]) + (" …" if len(names) > _NAMES_SHOWN else "")
+    return f" (no step waits for what came as {shown})"
 
 
 def child(step: Step, state: StepState, now: float) -> Reason:
@@ -96,18 +123,26 @@ def next_turn(run: Run, i: int, now: float) -> Reason:
     """A turn of a loop whose time has not come."""
     step, state = run.step(i), run.steps[i]
     loop = run.step(state.of)
-    until = None if run.paused_at is not None else state.due
-    when = "when the run is resumed" if until is None else soon(until - now)
+    until, left_s, when = next_time(run, state, now)
     detail = f"Step {loop.id} takes turn {state.item + 1} {when}"
     return Reason(
         kind="turn",
         step=step.id,
         since=state.since,
         until=until,
+        left_s=left_s,
         detail=detail,
         name=loop.id,
         attempt=state.item + 1,
     )
+
+
+def next_time(run: Run, state: StepState, now: float) -> tuple[float | None, float | None, str]:
+    """When a pause between two attempts or turns is over; or what is left of it, which a paused run keeps."""
+    if run.paused_at is None:
+        return state.due, None, soon(state.due - now)
+    left_s = max(0.0, state.due - max(run.paused_at, state.since))
+    return None, left_s, f"when the run has been resumed{f' for {span(left_s)}' if left_s else ''}"
 
 
 def limited(run: Run, i: int, limits: Limits, now: float) -> Iterator[Reason]:
@@ -118,18 +153,29 @@ def limited(run: Run, i: int, limits: Limits, now: float) -> Iterator[Reason]:
         seen = limits.get(claim.key, LimitSeen())
         held = f"; {many(seen.held, 'permit')} of it {are(seen.held)} held" if seen.held else ""
         ahead = f", and {seen.waiting:,} wait for one" if seen.waiting > 1 else ""
-        detail = f"{what} waits since {clock(claim.since, now)} for the limit {_named(claim)}{held}{ahead}"
+        command = f"windlass limits show {shell_word(_key(claim))}{'' if claim.per_s is None else ' --rate'}"
+        waits = f"{what} waits since {clock(claim.since, now)} for the limit {_named(claim)}{held}{ahead}"
+        detail = f"{waits}{_by_itself(run, claim)}; `{command}` says who has it"
         yield Reason(
             kind="permit",
             step=None if i < 0 else run.step(i).id,
             since=claim.since,
             detail=detail,
+            next=command,
             name=_key(claim),
             most=claim.most,
             per_s=claim.per_s,
             held=seen.held,
             waiting=seen.waiting,
         )
+
+
+def _by_itself(run: Run, claim: Claim) -> str:
+    """Whether nobody but this run keeps it waiting."""
+    own = sum(other.granted and other.key == claim.key for other in run.claims.values())
+    if claim.per_s is not None or own < claim.most:
+        return ""
+    return "; this run itself holds all of it, so it may wait for itself"
 
 
 def _key(claim: Claim) -> str:
@@ -149,10 +195,12 @@ def undoing(run: Run, now: float) -> Iterator[Reason]:
     told, family = run.undoing, run.families[UNDOES]
     why = told.failure.message if told.failure is not None else told.reason
     cause = f" ({short(why)})" if why else ""
-    done = sum(run.steps[member].phase not in OPEN for member in family.members)
+    phases = [run.steps[member].phase for member in family.members]
+    done, failed = sum(phase not in OPEN for phase in phases), phases.count("failed")
+    bad = f", but for {failed:,} that failed" if failed else ""
     detail = (
         f"The run takes back what it did since {clock(told.since, now)}: {done:,} of {family.total:,} steps "
-        f"are undone; then it ends as {told.status}{cause}"
+        f"are undone{bad}; then it ends as {told.status}{cause}"
     )
     yield Reason(
         kind="undo",
@@ -162,4 +210,5 @@ def undoing(run: Run, now: float) -> Iterator[Reason]:
         then=told.status,
         done=done,
         total=family.total,
+        failed=failed,
     )

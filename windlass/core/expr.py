@@ -51,6 +51,9 @@ RESULT_BYTES_MAX: Final = 8 * 1024 * 1024
 DEPTH_MAX: Final = 64
 # A reference to a secret, or nearly one, in JSON: whatever spaces it has may be written as escapes there.
 _LIKE_SECRET: Final = re.compile(rb"\{\{(?:[ \x80-\xff]|\\[nrtfbu0-9a-f]+)*secrets\.[A-Za-z_]")
+_LONG_TEXT: Final = 256
+_BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _STEPS_ADVICE: Final = 'write steps.ID or steps["ID"], with the id of one step'
 
 
@@ -116,15 +119,33 @@ def _compile(text: str) -> Expression:
     return Expression(text, *compiled(tree), uses)
 
 
-def json_bytes(value: Json) -> int:
-    """How long it is as JSON. Raises EvaluationFailed for what is none, or may not come out."""
+def json_bytes(value: Json, depth: int = 0) -> int:
+    """How long it is as JSON, at this depth. Raises EvaluationFailed for what may not come out."""
     try:
         encoded = msgspec.json.encode(value)
     except (TypeError, ValueError, OverflowError):
         raise EvaluationFailed("the result is no JSON") from None
     if b"{{" in encoded and _LIKE_SECRET.search(encoded):
         raise EvaluationFailed("the result holds a reference to a secret, which only the document may")
+    if isinstance(value, list | dict) and _is_deeper(value, encoded, DEPTH_MAX - depth):
+        raise EvaluationFailed(f"the result is nested deeper than {DEPTH_MAX} levels")
     return len(encoded)
+
+
+def _is_deeper(value: Json, encoded: bytes, levels: int) -> bool:
+    """Whether lists and objects are in each other further than that. Most often their brackets show it."""
+    brackets = encoded.translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(levels):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    if not brackets:
+        return False
+    level = [value]  # texts may hold brackets, too
+    for _ in range(levels):
+        members = (parent.values() if isinstance(parent, dict) else parent for parent in level)
+        level = [member for some in members for member in some if isinstance(member, list | dict)]
+    return bool(level)
 
 
 def _uses(node: Node, bound: tuple[str, ...]) -> Iterator[Use]:
@@ -193,7 +214,7 @@ class _Export:
         self._work = work
         self._done: dict[
             int, tuple[Json, int]
-        ] = {}  # a list that is shared a thousand times is looked at once
+        ] = {}  # a list, or a long text, that is shared a thousand times is looked at once
 
     def whole(self, value: Value) -> tuple[Json, int]:
         if value is None or value is True or value is False:
@@ -221,10 +242,15 @@ class _Export:
             case list() | dict():
                 key = id(value)
                 if key not in self._done:
-                    size = json_bytes(value)
+                    size = json_bytes(value, depth)
                     self._work.charge(size >> 6)
                     self._done[key] = value, size
                 return self._done[key]
+            case str() if len(value) > _LONG_TEXT:
+                known = self._done.get(id(value))
+                if known is None:
+                    known = self._done[id(value)] = value, json_bytes(value)
+                return known
         return value, json_bytes(value)
 
     def _members(self, value: Created | CreatedMap, depth: int) -> tuple[Json, int]:

@@ -54,7 +54,7 @@ class _Checker:
         self._common(step, given, at, known)
         if step.undo is not None:
             after = self._known(_Ancestors(self._definition, step, self, itself=True), item=False)
-            self._common(step.undo, given["undo"], join(at, "undo"), after)
+            self._undo(step.undo, given["undo"], join(at, "undo"), after)
         place = join(at, "with")
         within = given.get("with", {})
         match step.control:
@@ -81,15 +81,17 @@ class _Checker:
         templates.check(given.get("with"), join(at, "with"), self._faults, known)
         if body.undo is not None:
             after = self._known(_Ancestors(self._definition, owner, self, itself=True), item=True)
-            self._common(body.undo, given["undo"], join(at, "undo"), after)
+            self._undo(body.undo, given["undo"], join(at, "undo"), after)
+
+    def _undo(self, step: Step, given: dict[str, Json], at: str, known: Known) -> None:
+        self._common(step, given, at, known)
+        templates.check(given.get("with"), join(at, "with"), self._faults, known)
 
     def _common(self, step: Step, given: dict[str, Json], at: str, known: Known) -> None:
         if step.when is not None:
             templates.check_condition(step.when, join(at, "when"), self._faults, known)
         for key in ("concurrency", "rate"):
             templates.check(given.get(key), join(at, key), self._faults, known)
-        if step.id.startswith("undo:"):
-            templates.check(given.get("with"), join(at, "with"), self._faults, known)
 
     def _known(self, steps: Collection[str], *, item: bool) -> Known:
         return Known(steps, self._definition.index, self._inputs, item, self.allowance)

@@ -18,6 +18,7 @@ class Faults:
     def __init__(self) -> None:
         self.listed: list[Fault] = []
         self.count = 0
+        self.unknown_keys: set[str] = set()  # the places of those among them that are about these
         # Hints are a courtesy: a document full of mistakes must not cost seconds of comparing.
         self._looks = 300_000
         self._comparisons = 3_000
@@ -26,6 +27,12 @@ class Faults:
         self.count += 1
         if len(self.listed) < FAULTS_MAX:
             self.listed.append(Fault(_encodable(pointer), _encodable(message), line, column))
+
+    def add_unknown(self, pointer: str, message: str) -> None:
+        """A key that means nothing where it stands, whatever is beside it."""
+        if self.count < FAULTS_MAX:
+            self.unknown_keys.add(_encodable(pointer))
+        self.add(pointer, message)
 
     def hint(self, word: str, known: Collection[str]) -> str:
         """`; did you mean …?`, or nothing where no known word is near."""

@@ -19,7 +19,7 @@ class Fields:
         for key in given:
             if isinstance(key, str) and key not in known:
                 hint = faults.hint(key, known) or f"; known here: {', '.join(known) or 'no keys'}"
-                self.wrong(key, f"unknown key {code(key)}{hint}")
+                faults.add_unknown(self.pointer(key), f"unknown key {code(key)}{hint}")
 
     def pointer(self, key: str) -> str:
         return join(self.at, key)

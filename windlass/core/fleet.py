@@ -134,7 +134,8 @@ class Seen:
     since: float = 0.0  # when it came to that node, by the cluster's clock: of two nodes, the later has it
     probed_at: float = -inf  # when it was given a task as one that is degraded
     chosen_at: float = -inf  # when `weighted` took it last
-    record: Record = field(default_factory=Record)
+    record: Record = field(default_factory=Record)  # by which it is judged
+    shown: Record | None = None  # what people are told instead, of one that is not judged
 
     @property
     def id(self) -> WorkerId:
@@ -162,6 +163,7 @@ def known(facts: Facts, node: NodeId, *, order: int = 0, built_in: bool = False,
         namespaces=frozenset(facts.namespaces),
         heard_at=now,
         built_in=built_in,
+        shown=Record() if built_in else None,
     )
 
 
@@ -231,6 +233,7 @@ def check_load(active: int, slots: int) -> None:
 
 def tell(worker: Seen, now: float, rules: Rules, tasks: Iterable[tuple[str, str, str, int]] = ()) -> Told:
     """`tasks`: what it runs, if that is to be told."""
+    record = worker.shown or worker.record
     return Told(
         facts=worker.facts,
         node=worker.node,
@@ -243,9 +246,9 @@ def tell(worker: Seen, now: float, rules: Rules, tasks: Iterable[tuple[str, str,
         connected=worker.connected,
         halt=worker.halt,
         built_in=worker.built_in,
-        success=worker.record.success(now),
-        results=worker.record.weight(now),
-        latency_s=worker.record.latency_s,
+        success=record.success(now),
+        results=record.weight(now),
+        latency_s=record.latency_s,
         by=worker.by,
         since=worker.since,
         tasks=tuple(tasks),
@@ -254,6 +257,8 @@ def tell(worker: Seen, now: float, rules: Rules, tasks: Iterable[tuple[str, str,
 
 def record(told: Told, now: float) -> Record:
     """How well a worker does, as far as its node has told: that one judges it, we do not."""
+    if told.built_in:
+        return Record()  # nobody judges it
     count = _MANY if told.status == "DEGRADED" else 0
     good = told.results * told.success
     return Record(told.results, good, told.latency_s, now, count, told.success, told.latency_s)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Container
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -108,15 +109,21 @@ def read(given: dict[str, Json], faults: Faults) -> InboundRule:
 
 def at(delivery: Delivery, path: str) -> Json:
     """What the path leads to; None where it leads nowhere."""
+    found = _led_to(delivery, path)
+    return found[0] if found else None
+
+
+def _led_to(delivery: Delivery, path: str) -> list[Json]:
+    """The one value that the path leads to; none where it leads nowhere."""
     value: Json = delivery.plain()
     for part in path.split("."):
-        if isinstance(value, dict):
-            value = value.get(part)
+        if isinstance(value, dict) and part in value:
+            value = value[part]
         elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
             value = value[int(part)]
         else:
-            return None
-    return value
+            return []
+    return [value]
 
 
 def event_of(delivery: Delivery) -> str:
@@ -147,10 +154,13 @@ def delivery_of(rule: InboundRule, delivery: Delivery) -> str:
     return named[:DELIVERY_CHARS_MAX]
 
 
-def input_of(rule: InboundRule, delivery: Delivery) -> Json:
+def input_of(rule: InboundRule, delivery: Delivery, declared: Container[str] = ()) -> Json:
+    """Of an input that the workflow declares, nothing is said where its path leads nowhere: it may have a
+    default."""
     if not rule.input:
         return delivery.plain()
-    return {name: at(delivery, path) for name, path in rule.input.items()}
+    found = {name: _led_to(delivery, path) for name, path in rule.input.items()}
+    return {name: led[0] if led else None for name, led in found.items() if led or name not in declared}
 
 
 def digest(namespace: str, name: str, number: str) -> str:

@@ -22,8 +22,10 @@ KEYS: Final = ("type", "required", "default", "description", "pattern", "enum", 
 INPUTS_MAX: Final = 200
 ENUM_MAX: Final = 1_000
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_INSTRUCTIONS_MAX: Final = 1_000_000  # of all patterns; RE2 makes at most some 60,000 of one
 _ENUM_STEPS_MAX: Final = 1_000_000
 _NUMBER_MAX: Final = 1e300
+_SHORT: Final = 100  # characters of a text that is looked into for advice
 
 
 class InputSpec(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,8 +56,26 @@ def read(given: Json, pointer: str, faults: Faults) -> Inputs:
             pointer, f"there may be {INPUTS_MAX} inputs, these are {len(given):,}; put some into an object"
         )
         return Inputs()
-    specs = [_spec(name, value, join(pointer, name), faults) for name, value in given.items()]
+    room = _Room()
+    specs = [_spec(name, value, join(pointer, name), faults, room) for name, value in given.items()]
     return Inputs(tuple(spec for spec in specs if spec is not None))
+
+
+class _Room:
+    """What the patterns of all inputs may take: to read large ones takes time, each time they are loaded."""
+
+    def __init__(self) -> None:
+        self._left = _INSTRUCTIONS_MAX
+
+    def read(self, text: str) -> None:
+        """Raises ValueError for what is no pattern, or one too many."""
+        if self._left < 0:
+            raise ValueError("the patterns before it are too large together; let a step look at the texts")
+        try:
+            self._left -= patterns.Pattern(text).instructions
+        except ValueError:
+            self._left -= _INSTRUCTIONS_MAX // 20  # it may have taken as long as a large one
+            raise
 
 
 def filled(inputs: Inputs, given: Json) -> Json:
@@ -91,7 +111,7 @@ def filled(inputs: Inputs, given: Json) -> Json:
     return result
 
 
-def _spec(name: str, given: Json, at: str, faults: Faults) -> InputSpec | None:
+def _spec(name: str, given: Json, at: str, faults: Faults, room: _Room) -> InputSpec | None:
     if not _NAME.fullmatch(name):
         advice = "letters, digits, _ and -, the first no digit, at most 100"
         faults.add(at, f"{quote(name)} cannot be the name of an input; write {advice}")
@@ -110,7 +130,7 @@ def _spec(name: str, given: Json, at: str, faults: Faults) -> InputSpec | None:
         has_default=fields.has("default"),
         default=given.get("default"),
         description=fields.text("description", "text", empty=True) or "",
-        pattern=_pattern(fields, kind),
+        pattern=_pattern(fields, kind, room),
         enum=_enum(fields, kind),
         min=_bound(fields, "min", kind),
         max=_bound(fields, "max", kind),
@@ -139,14 +159,14 @@ def _required(fields: Fields) -> bool:
     return bool(value)
 
 
-def _pattern(fields: Fields, kind: InputType) -> str:
+def _pattern(fields: Fields, kind: InputType, room: _Room) -> str:
     text = fields.text("pattern", "a regular expression, as text") or ""
     if text and kind not in ("string", "any"):
         fields.wrong("pattern", f"a pattern is for texts, and the type is {kind}")
         return ""
     try:
         if text:
-            patterns.Pattern(text)
+            room.read(text)
     except ValueError as error:
         fields.wrong("pattern", f"this is no regular expression: {error}")
         return ""
@@ -181,6 +201,8 @@ def _bound(fields: Fields, key: str, kind: InputType) -> float | None:
 
 def _check(spec: InputSpec, value: Json, at: str, faults: Faults) -> None:
     """Adds a fault for each way in which the value does not fit."""
+    if value is None and spec.has_default and spec.default is None:
+        return  # what it is if nothing is said can be said, too
     if not _FITS[spec.type](value):
         faults.add(at, f"expected {_CALLED[spec.type]}, found {found(value)}{_advice(spec.type, value)}")
         return
@@ -248,9 +270,13 @@ def _shown(value: Json) -> str:
 def _advice(kind: InputType, value: Json) -> str:
     if kind == "string" and isinstance(value, bool | int | float):
         return "; put it in quotes"
-    if kind in ("integer", "number", "boolean") and isinstance(value, str):
-        return "; write it without quotes"
-    return ""
+    if not isinstance(value, str) or kind in ("any", "string"):
+        return ""
+    try:
+        fits = len(value) <= _SHORT and _FITS[kind](msgspec.json.decode(value))
+    except msgspec.DecodeError:
+        fits = False
+    return "; write it without quotes" if fits else f"; write e.g. {_EXAMPLES[kind]}"
 
 
 def _is_integer(value: Json) -> bool:
@@ -269,6 +295,13 @@ _CALLED: Final[Mapping[InputType, str]] = {
     "boolean": "true or false",
     "list": "a list",
     "object": "an object",
+}
+_EXAMPLES: Final[Mapping[InputType, str]] = {
+    "integer": "3",
+    "number": "2.5",
+    "boolean": "true",
+    "list": '["a", "b"]',
+    "object": '{"name": "Ada"}',
 }
 _FITS: Final[Mapping[InputType, Callable[[Json], bool]]] = {
     "any": lambda value: True,

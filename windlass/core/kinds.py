@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple, get_args
+from typing import Final, NamedTuple, get_args
 
 from windlass.core import code_step, moments, pipeline_step, secret_refs
 from windlass.core.definition import StepKind
@@ -163,3 +163,5 @@ _READERS: dict[StepKind, tuple[tuple[str, ...], Callable[[Fields], Timer]]] = {
     "wait": (("for", "until"), _wait),
     "noop": (("value",), _noop),
 }
+
+WORK: Final = frozenset(_READERS)  # kinds whose `with` is checked here

@@ -11,10 +11,16 @@ PATTERN_MAX: Final = 1_000
 # Bytes of the text times instructions of the pattern: what one match may take.
 WORK_MAX: Final = 5_000_000
 
+_TOO_LARGE: Final = "pattern too large"
+
 _OPTIONS: Final = re2.Options()
 _OPTIONS.log_errors = False
 _OPTIONS.never_capture = True
 _OPTIONS.max_mem = 1024 * 1024  # of one pattern; a larger one is refused
+
+
+class TooLarge(ValueError):
+    """It was given up only after much work."""
 
 
 class Pattern:
@@ -26,7 +32,8 @@ class Pattern:
         try:
             self._compiled = re2.compile(text, options=_OPTIONS)
         except re2.error as error:
-            raise ValueError(_reason(error)) from None
+            reason = _reason(error)
+            raise (TooLarge if _TOO_LARGE in reason else ValueError)(reason) from None
         except UnicodeEncodeError:
             raise ValueError("it holds a character that is none") from None
 

@@ -45,8 +45,10 @@ def plan(old: Run, definition: Definition, asked: Asked) -> dict[str, Kept]:
     runs = after(definition, again - said.keys()) | after(definition, said, themselves=False)
     runs -= said.keys() | _in_place(definition)
     results = {name: result for name, result in past.items() if name not in runs} | said
+    results |= _chosen_after_all(definition, results, asked.from_)
     for name, result in _not_chosen(definition, results).items():
-        if name in runs and name not in asked.from_:
+        # One that comes after what runs again is left out when that has ended.
+        if name in runs and _before(definition, name, runs) is None:
             results[name] = result
     runs -= results.keys()
     _check_order(definition, results, runs, {name: places[name] for name in said})
@@ -140,14 +142,25 @@ def _not_chosen(definition: Definition, results: Mapping[StepId, Kept]) -> dict[
     for name, result in results.items():
         control = definition.steps[definition.index[name]].control
         if isinstance(control, Switch) and result.status == "succeeded":
-            chosen = set(result.value["then"])
-            left_out = _led_to(control) - chosen
+            left_out = control.left_out(result.value)
             found |= {step: Kept(status="skipped", by=result.by) for step in left_out}
     return found
 
 
-def _led_to(switch: Switch) -> set[StepId]:
-    return {step for case in switch.cases for step in case.then} | set(switch.default)
+def _chosen_after_all(
+    definition: Definition, results: Mapping[StepId, Kept], wanted: Iterable[str]
+) -> dict[StepId, Kept]:
+    """Switches that are kept, and chose otherwise than somebody now wants: what they chose is more."""
+    found: dict[StepId, Kept] = {}
+    for name, result in results.items():
+        control = definition.steps[definition.index[name]].control
+        if isinstance(control, Switch) and result.status == "succeeded":
+            more = [step for step in map(StepId, wanted) if step in control.left_out(result.value)]
+            before = result.value if isinstance(result.value, dict) else {}
+            if more:
+                choice = {**before, "then": [*control.chosen(result.value), *more]}
+                found[name] = msgspec.structs.replace(result, value=choice)
+    return found
 
 
 def _in_place(definition: Definition) -> set[StepId]:
@@ -184,7 +197,7 @@ def _is_choice(value: Json, switch: Switch) -> bool:
     return (
         isinstance(then, list)
         and all(isinstance(name, str) for name in then)
-        and _led_to(switch).issuperset(then)
+        and switch.named.issuperset(then)
     )
 
 

@@ -7,10 +7,11 @@ from typing import Final
 
 import msgspec
 
+from windlass.core import left_out
 from windlass.core.definition import Loop, Mapped, Step
 from windlass.core.names import StepId
 from windlass.core.run_model import Due, Family, Run
-from windlass.core.run_timers import push, rebuild, total_timer
+from windlass.core.run_timers import push, rebuild, total_s, total_timer
 from windlass.core.step_state import OPEN, Phase, StepState
 
 COMMANDS_REMEMBERED: Final = 100
@@ -57,23 +58,17 @@ def _parent_closed(run: Run, child: int, at: float) -> None:
     run.open_parents[child] -= 1
     if run.open_parents[child] or run.steps[child].phase != "waiting":
         return
-    if run.dues and any(due.what == "skip" and due.step == child for due in run.dues):
-        return  # a switch has just chosen otherwise
-    if run.counts["skipped"] and _needs_only_skipped(run, child):
-        run.dues.append(Due("skip", child, reason="all the steps it needs were skipped"))
+    why = left_out.by_parents(run, child)
+    if why is not None:
+        run.dues.append(Due("skip", child, reason=left_out.said(why)))
     else:
         make_ready(run, child, at)
-
-
-def _needs_only_skipped(run: Run, i: int) -> bool:
-    parents = run.definition.steps[i].needs
-    return all(run.steps[run.definition.index[parent]].phase == "skipped" for parent in parents)
 
 
 def make_ready(run: Run, i: int, at: float) -> None:
     run.steps[i].ready_at = at
     offer(run, i, at)
-    if run.step(i).timeout_total_s is not None:
+    if total_s(run.step(i)) is not None:
         push(run, total_timer(run, i))
 
 
@@ -197,6 +192,15 @@ def give_back(run: Run, i: int) -> None:
             del run.claims[number]  # used up
         else:
             run.dues.append(Due("permit", i, number))
+
+
+def want_again(run: Run, i: int, number: int, at: float) -> None:
+    """A step, or with -1 the run, is to ask anew for what it gave back before it was of use."""
+    run.permits[i].remove(number)
+    if not run.permits[i]:
+        del run.permits[i]
+    if i != -1:
+        offer(run, i, at)
 
 
 def await_signal(run: Run, i: int, name: str) -> None:

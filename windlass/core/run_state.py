@@ -7,9 +7,10 @@ from typing import assert_never
 
 import msgspec
 
+from windlass.core import left_out
 from windlass.core import run_moves as moves
 from windlass.core import run_timers as timers
-from windlass.core.definition import Awaited, Definition, Mapped, Switch
+from windlass.core.definition import Awaited, Definition, Mapped
 from windlass.core.events import (
     Acknowledged,
     AttemptFailed,
@@ -44,6 +45,7 @@ from windlass.core.events import (
     UndoStarted,
     WaitStarted,
 )
+from windlass.core.left_out import LeftOut
 from windlass.core.losses import NO_LOSSES, with_loss
 from windlass.core.names import Attempt, Key
 from windlass.core.run_model import Due, Family, Run, RunImage
@@ -231,7 +233,7 @@ def _start(run: Run, event: RunStarted) -> None:
         state = run.steps[i]
         moves.enter(run, i, "skipped" if result.status == "skipped" else "succeeded", event.at)
         state.value, state.ended_at = result.value, event.at
-        state.why = "it was skipped in the run before" if result.status == "skipped" else ""
+        state.why = left_out.said(LeftOut("before")) if result.status == "skipped" else ""
     for i, _ in kept:
         moves.close(run, i, event.at)
 
@@ -322,8 +324,6 @@ def _succeed(run: Run, event: StepSucceeded) -> None:
     if event.context:
         # A new dict, not an update: tasks handed out earlier keep the context they were given.
         run.context = {**run.context, **event.context}
-    if step.control is not None and isinstance(step.control, Switch):
-        _choose(run, i, step.control)
     moves.close(run, i, event.at)
 
 
@@ -332,17 +332,6 @@ def _take_signal(run: Run, name: str) -> None:
     del waiting[0]
     if not waiting:
         del run.signals[name]
-
-
-def _choose(run: Run, i: int, switch: Switch) -> None:
-    """The steps of the other cases are left out."""
-    value = run.steps[i].value
-    chosen = set(value["then"])
-    named = {name for case in switch.cases for name in case.then} | set(switch.default)
-    for name in sorted(named - chosen, key=run.at):
-        if run.steps[run.at(name)].phase == "waiting":
-            reason = f"{run.step(i).id} chose otherwise"
-            run.dues.append(Due("skip", run.at(name), reason=reason))
 
 
 def _leave_out(run: Run, event: StepSkipped | StepCancelled) -> None:
@@ -503,6 +492,8 @@ def _permit(run: Run, event: PermitAsked | PermitGranted | PermitReturned | Ackn
         case PermitReturned():
             claim = run.claims.pop(event.number)
             run.debts[event.errand] = Debt(key=claim.key, number=event.number)
+            if event.number in run.permits.get(claim.step, ()):  # it was not given up, and is still wanted
+                moves.want_again(run, claim.step, event.number, event.at)
         case Acknowledged():
             run.debts.pop(event.errand, None)
 

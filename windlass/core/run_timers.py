@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Final, assert_never
 
+from windlass.core.definition import Loop, Mapped, Step
 from windlass.core.run_model import Due, Run
 from windlass.core.step_state import STARTED, StepState, Timer
 
@@ -17,11 +18,18 @@ def held(run: Run, i: int) -> bool:
     return run.steps[i].phase != "running" and (run.paused_at is not None or run.failing)
 
 
+def total_s(step: Step) -> float | None:
+    """How long it may take from when it is ready. A map or a loop makes one attempt: `timeout` is that."""
+    if step.timeout_s is None or not isinstance(step.control, Mapped | Loop):
+        return step.timeout_total_s
+    return min(step.timeout_s, step.timeout_total_s or step.timeout_s)
+
+
 def total_timer(run: Run, i: int) -> Timer | None:
-    total_s, state = run.step(i).timeout_total_s, run.steps[i]
-    if total_s is None or state.phase not in STARTED or held(run, i):
+    allowed_s, state = total_s(run.step(i)), run.steps[i]
+    if allowed_s is None or state.phase not in STARTED or held(run, i):
         return None
-    return Timer(state.ready_at + total_s, "total", i)
+    return Timer(state.ready_at + allowed_s, "total", i)
 
 
 def attempt_timer(run: Run, i: int) -> Timer | None:

@@ -134,9 +134,10 @@ def backfill(command: BackfillSchedule, schedule: Schedule, at: float) -> list[S
     # Whatever start and end say of the firings to come: a backfill brings its own.
     timetable = msgspec.structs.replace(schedule.timetable, start=None, end=None)
     anchor = schedule.timetable.start if schedule.timetable.start is not None else schedule.made_at
-    dues = _grid(timetable.every_s, anchor, command) or calendar.between(
-        timetable, command.start - 0.5, command.end, BACKFILL_MAX + 1
-    )
+    if timetable.every_s is not None:
+        dues = _grid(timetable.every_s, anchor, command)
+    else:
+        dues = calendar.between(timetable, command.start - 0.5, command.end, BACKFILL_MAX + 1)
     if not dues:
         raise Refused("nothing was due in that range")
     if len(dues) > BACKFILL_MAX:
@@ -242,10 +243,8 @@ def _fill(
     return events
 
 
-def _grid(every_s: float | None, anchor: float, command: BackfillSchedule) -> list[float]:
+def _grid(every_s: float, anchor: float, command: BackfillSchedule) -> list[float]:
     """The times of an interval in the range, also those before it was made."""
-    if every_s is None:
-        return []
     base = floor(anchor)
     first = ceil((command.start - base) / every_s)
     last = min(floor((command.end - base) / every_s), first + BACKFILL_MAX)

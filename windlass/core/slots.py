@@ -12,6 +12,7 @@ from windlass.core.expr import Expression, Mistake
 
 OPENING: Final = "${{"
 CLOSING: Final = "}}"
+EXPRESSIONS_MAX: Final = 1_000  # in one value, such as the `with` of a step
 
 
 class Slot(NamedTuple):
@@ -33,8 +34,11 @@ def parts(text: str) -> tuple[str | Slot, ...]:
 
 
 def _split(text: str) -> Iterator[str | Slot]:
-    here = 0
+    here = count = 0
     while (opening := text.find(OPENING, here)) >= 0:
+        count += 1
+        if count > EXPRESSIONS_MAX:
+            raise Mistake(f"more than {EXPRESSIONS_MAX:,} expressions; let a step compute them", opening)
         if opening > here:
             yield text[here:opening]
         start = opening + len(OPENING)

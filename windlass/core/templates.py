@@ -11,11 +11,10 @@ import msgspec
 from windlass.core import expr, secret_refs, slots
 from windlass.core.expr import Budget, EvaluationFailed, Mistake, Use
 from windlass.core.faults import Faults, code, found, join
-from windlass.core.slots import OPENING, Slot
+from windlass.core.slots import EXPRESSIONS_MAX, OPENING, Slot
 from windlass.core.task import Json
 
 FILLED_BYTES_MAX: Final = expr.RESULT_BYTES_MAX
-EXPRESSIONS_MAX: Final = 1_000  # in one value, such as the `with` of a step
 DISTINCT_MAX: Final = 10_000  # in one document
 DISTINCT_CHARS_MAX: Final = 500_000
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Final
 
 ERROR_MAX: Final = 120
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
 
 
 def clock(at: float, now: float) -> str:
@@ -33,6 +35,11 @@ def span(seconds: float) -> str:
 def short(text: str, chars_max: int = ERROR_MAX) -> str:
     line = " ".join(text.split())
     return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
+
+
+def shell_word(text: str) -> str:
+    """As it is typed at a prompt."""
+    return text if _PLAIN_WORD.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
 
 
 def soon(seconds: float) -> str:

@@ -409,6 +409,12 @@ class Dispatcher:
         if entry is not None and entry.out:
             entry.state = "reported"
 
+    def went(self, name: TaskName, *, ok: bool, took_s: float) -> None:
+        """How a task ended that a worker here holds; to be told once, before it is acknowledged."""
+        holder = self._here.get(name)
+        if holder is not None:
+            self.slots.note(holder.session, ok=ok, took_s=took_s)
+
     def acknowledged(self, name: TaskName) -> None:
         """The owner, wherever it is, has kept the result or does not want it."""
         self._forget(name)

@@ -20,7 +20,7 @@ from windlass.core.errors import NotFound, Refused, Stuck, WindlassError
 from windlass.core.log import Bounds, Printed
 from windlass.core.names import Key, SessionId, WorkerId, run_key
 from windlass.core.orders import Purge
-from windlass.core.task import Failure, Outcome, Task
+from windlass.core.task import Failure, Outcome, Success, Task
 from windlass.engine.callbacks import Callbacks
 from windlass.engine.calls import Calls
 from windlass.engine.carrier import Carrier
@@ -442,6 +442,8 @@ class Node:
             if not isinstance(outcome, Failure):
                 await self.report(worker, task, failure, started_at)
                 return
+        took_s = finish.at - started_at
+        self.dispatcher.went(task.name, ok=isinstance(outcome, Success), took_s=took_s)
         self.dispatcher.acknowledged(task.name)
 
     # For those who look.

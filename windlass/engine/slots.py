@@ -94,6 +94,12 @@ class Slots:
         self.index.put(seen)
         self._note_room(seen)
 
+    def note(self, session: SessionId, *, ok: bool, took_s: float) -> None:
+        """How a task of the built-in worker went; the crew notes its own."""
+        _, seen = self._built_in.get(session, (None, None))
+        if seen is not None and seen.shown is not None:
+            seen.shown.note(ok=ok, took_s=took_s, now=self.clock())
+
     def depart(self, session: SessionId) -> None:
         """Out of choosing at once."""
         self._workers.pop(session, None)

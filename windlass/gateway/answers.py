@@ -98,6 +98,13 @@ def text(content: str, status: int = 200) -> web.Response:
     return web.Response(body=content.encode(), status=status, headers={"Content-Type": TEXT_TYPE})
 
 
+def vary(answer: web.StreamResponse, header: str) -> None:
+    """Tell caches that the answer depends on this header of the request, too."""
+    said = answer.headers.get("Vary", "")
+    if header not in said.split(", "):
+        answer.headers["Vary"] = f"{said}, {header}" if said else header
+
+
 def about(error: Exception, **subject: str) -> Problem:
     """The error as a problem that also names what it is about: `workflowId`, `runId`."""
     problem = problem_of(error)

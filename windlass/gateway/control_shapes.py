@@ -27,7 +27,7 @@ class Awaits(Part):
     prompt: Json  # what is asked; text, unless an expression made something else of it
     who: list[str]  # who may say yes or no; empty: everybody who may steer runs
     signal: str | None  # its name
-    until: str | None  # null: for as long as it takes
+    until: str | None  # null: for as long as it takes, or as the run is paused
     then: str | None  # what becomes of it when the time is over
 
 

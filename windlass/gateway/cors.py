@@ -12,6 +12,7 @@ from typing import Final
 from aiohttp import web
 
 from windlass.core.origins import ANY
+from windlass.gateway import answers
 
 METHODS: Final = "GET, HEAD, POST, PUT, DELETE"
 SENT: Final = ", ".join(
@@ -58,7 +59,7 @@ class Cors:
             return
         origin = request.headers.get("Origin")
         # A cache must not give the answer for one page to another one.
-        answer.headers["Vary"] = "Origin"
+        answers.vary(answer, "Origin")
         if origin is not None and self.allows(origin):
             answer.headers["Access-Control-Allow-Origin"] = origin
             answer.headers["Access-Control-Expose-Headers"] = READ

@@ -1,7 +1,7 @@
 """The workflow document as a JSON Schema: for editors, and for the description of the API.
 
 `core.document` decides what is sound; this says the same as far as a schema can. It never refuses what the
-core takes, and refuses unknown keys and kinds as the core does: tests compare the two.
+core takes of a new document, and refuses unknown keys and kinds as the core does: tests compare the two.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec import Meta
 from windlass.core import control_steps, document, durations, kinds, step_fields
 from windlass.core.assign.policy import STRATEGIES
 from windlass.core.definition import Retry, StepKind
+from windlass.core.newer_rules import NO_RETRY
 from windlass.gateway import control_schema, graph_schema, with_schemas
 from windlass.gateway.schema_parts import (
     EXPRESSION,
@@ -184,7 +185,7 @@ def _keys(kind: StepKind, to: _Refs) -> Schema:
         "with": to(_name(kind, "With")),
         "needs": about(texts(), "The steps that have to end well before it begins"),
         "when": condition("It is skipped unless this is true, e.g. ${{ steps.check.output.ok }}"),
-        "retry": to("Retry"),
+        "retry": to("Retry") if kind not in NO_RETRY else {"description": NO_RETRY[kind], "not": {}},
         "timeout": about(duration, "For each attempt, from its start"),
         "timeout_total": about(duration, "Over all attempts, from when it could begin"),
         "requires": about(texts(), "What a worker has to offer"),

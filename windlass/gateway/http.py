@@ -10,6 +10,7 @@ import os
 import re
 import socket
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -32,6 +33,7 @@ from windlass.gateway import (
     live,
     openapi,
     overview,
+    packing,
     port,
     process_routes,
     refusals,
@@ -171,7 +173,7 @@ class Gateway:
             *inbound_routes.table(InboundHooks(node), InboundDeliveries(node, quota, self.lock, self.audit)),
             *access_routes.table(Tokens(node, self.authority), self.audit),
         ]
-        self.reference.describe(openapi.describe(self.routes, self.probes.version))
+        self.reference.describe(partial(openapi.describe, self.routes, self.probes.version))
         self._by_path = {(route.method, route.path): route for route in self.routes}
         self._requests = self.probes.metrics.requests
         self._clock = clock
@@ -184,7 +186,7 @@ class Gateway:
         width = max(len(route.path) for route in self.routes) + 2
         lines = [f"{route.method:<7}{route.path:<{width}}{route.summary}" for route in self.routes]
         answer = answers.text("\n".join([*WELCOME, "", *lines, ""]))
-        answer.headers["Vary"] = "Accept"
+        answers.vary(answer, "Accept")
         return answer
 
     async def close(self, _app: web.Application) -> None:
@@ -244,6 +246,7 @@ class Gateway:
         answer.headers["X-Request-Id"] = request_id
         answer.headers.update(limits)
         await self.audit.note(request, route, answer.status, request_id)
+        await packing.pack(request, answer)
         if self.probes.stopping:
             answer.force_close()  # the next request shall not come in just as the door closes
         name = UNMATCHED if route is None else route.path

@@ -111,7 +111,9 @@ class InboundDeliveries:
     ) -> Taken:
         workflow = workflow_key(rule.workflow, row.namespace)
         document = await starts.document_of(self.node, workflow, rule.version)
-        asked = bodies.Asked(input=inbound.input_of(rule, delivery), labels=rule.labels)
+        inputs = self.node.definitions.add(row.namespace, document).inputs
+        declared = frozenset() if inputs is None else frozenset(spec.name for spec in inputs.specs)
+        asked = bodies.Asked(input=inbound.input_of(rule, delivery, declared), labels=rule.labels)
         command = starts.command(self.node, document, asked, caller, fresh=not number)
         key = self._key(row, command, number)
         if number:

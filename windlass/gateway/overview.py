@@ -44,16 +44,20 @@ class Overviews:
                 waiting=await self._newest(RunQuery(namespace=namespace, waiting_for="any", limit=LISTED)),
                 stuck=await self._newest(RunQuery(namespace=namespace, status="stuck", limit=LISTED)),
                 failed=await self._newest(
-                    RunQuery(namespace=namespace, status="failed", started_after=now - DAY_S, limit=LISTED)
+                    RunQuery(namespace=namespace, status="failed", limit=LISTED), ended_after=now - DAY_S
                 ),
                 nodes=OverviewNodes(up=states["up"], leaving=states["leaving"]),
                 as_of=views.iso(now),
             )
         )
 
-    async def _newest(self, query: RunQuery) -> list[RunItem]:
+    async def _newest(self, query: RunQuery, ended_after: float = 0.0) -> list[RunItem]:
         found = await self.node.store.runs(query)
-        return [msgspec.convert(views.run_row(row), RunItem) for row in found]
+        return [
+            msgspec.convert(views.run_row(row), RunItem)
+            for row in found
+            if row.ended_at is None or row.ended_at >= ended_after
+        ]
 
 
 def _minute(minute: Minute) -> OverviewMinute:

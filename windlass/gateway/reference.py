@@ -1,7 +1,9 @@
-"""What this API is: for people as a page, for programs as a description. Made once, when the door is made."""
+"""What this API is: for people as a page, for programs as a description."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from importlib import resources
 from typing import Final
 
@@ -21,15 +23,21 @@ POLICY: Final = (
 
 class Reference:
     def __init__(self) -> None:
-        self._described = b"{}"
+        self._describe: Callable[[], dict[str, Json]] = dict
+        self._described = b""
         self._schema = msgspec.json.encode(document_schema.schema())
         self._page = resources.files(__package__).joinpath("page", "docs.html").read_bytes()
 
-    def describe(self, description: dict[str, Json]) -> None:
-        """What programs are told from now on. It is made of the table of paths, this one's among them."""
-        self._described = msgspec.json.encode(description)
+    def describe(self, describe: Callable[[], dict[str, Json]]) -> None:
+        """How what programs are told is made, of the table of paths, this one's among them.
+
+        It takes longer than everything else that a door needs, and most doors are never asked for it.
+        """
+        self._describe, self._described = describe, b""
 
     async def description(self, _request: web.Request) -> web.Response:
+        if not self._described:
+            self._described = await asyncio.to_thread(lambda: msgspec.json.encode(self._describe()))
         return _answer(self._described, answers.JSON_TYPE)
 
     async def workflow_schema(self, _request: web.Request) -> web.Response:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from windlass.core import schedule, timetable
 from windlass.core.commands import PutSchedule
-from windlass.core.errors import NotFound
+from windlass.core.errors import Invalid, NotFound
 from windlass.core.faults import Faults, quote
 from windlass.core.names import workflow_key
 from windlass.core.task import Json
@@ -63,7 +63,13 @@ class SeedSchedules:
             timetable=wanted,
             at=node.clock.now(),
         )
+        if found != "immediate":
+            try:
+                await self.schedules.check_input(key, None)
+            except Invalid as error:
+                raise _refused(error.faults[0].message) from None
         await self.schedules.order(request, key, command)
+        await self.schedules.switch(request, key, schedule.DEFAULT, on=True)
         return answers.json(
             shapes.ScheduleAdded(
                 message="Schedule added successfully", workflow_id=workflow, schedule_type=found

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 from aiohttp import web
 
-from windlass.core import moments, schedule, timetable
+from windlass.core import inputs, moments, schedule, timetable
 from windlass.core.commands import (
     BackfillSchedule,
     PauseSchedule,
@@ -30,7 +30,16 @@ from windlass.core.orders import Reply
 from windlass.core.task import Json
 from windlass.core.timetable import INPUT_BYTES_MAX, Timetable
 from windlass.engine.node import Node
-from windlass.gateway import answers, bodies, callers, control_level, guard, parameters, schedule_views
+from windlass.gateway import (
+    answers,
+    bodies,
+    callers,
+    control_level,
+    guard,
+    parameters,
+    schedule_views,
+    starts,
+)
 from windlass.gateway import schedule_shapes as shapes
 from windlass.gateway.answers import Problem
 from windlass.gateway.quota import Quota
@@ -76,9 +85,13 @@ class Schedules:
         if name == RESERVED or not schedule.NAME.fullmatch(name):
             words = "use 1 to 50 letters, digits and the characters . _ -, and another word than next"
             raise Invalid(f"no schedule can be called so; {words}", [Fault("/name", words)])
-        wanted = await _timetable(request)
+        given = await _body(request, dict[str, Json])
+        wanted = _read({name: value for name, value in given.items() if name not in ANSWERED})
+        await self.check_input(key, wanted.input)
         before = schedule_views.kept(await self._row(key)).get(name)
         await self.order(request, key, PutSchedule(**_order(request, self.node, name), timetable=wanted))
+        if given.get("enabled") is not None:
+            await self.switch(request, key, name, on=wanted.enabled)
         return answers.json(self._whole(await self._find(request)), 201 if before is None else 200)
 
     async def remove(self, request: web.Request) -> web.Response:
@@ -97,6 +110,7 @@ class Schedules:
     async def trigger(self, request: web.Request) -> web.Response:
         found = await self._find(request)
         asked, has_input = await _trigger(request)
+        await self._check_start(found.key, asked.input if has_input else found.kept.timetable.input)
         caller = callers.of(request)
         command = TriggerSchedule(
             **_order(request, self.node, found.name),
@@ -128,6 +142,7 @@ class Schedules:
         (told,) = schedule.backfill(command, found.kept.state(), command.at)
         assert isinstance(told, BackfillStarted)
         if not asked.dry_run:
+            await self._check_start(found.key, found.kept.timetable.input)
             await self.order(request, found.key, command)
         return answers.json(
             shapes.Backfilled(
@@ -165,6 +180,28 @@ class Schedules:
         control_level.check(self.node)
         callers.about(request, f"workflow/{key.id}")
         return await self.node.router.send(key, command)
+
+    async def switch(self, request: web.Request, key: Key, name: str, *, on: bool) -> None:
+        """So it is from now on, whoever paused or resumed it by hand before."""
+        kept = schedule_views.kept(await self._row(key)).get(name)
+        if kept is not None and kept.paused == on:
+            once = parameters.idempotency_key(request.headers)
+            kind = ResumeSchedule if on else PauseSchedule
+            order = kind(id=command_id(f"schedule switch {name}", once), name=name, at=self.node.clock.now())
+            await self.order(request, key, order)
+
+    async def check_input(self, key: Key, given: Json) -> None:
+        """What no run of the newest version can begin with is told now, and not at night. Raises Invalid."""
+        latest = await self.node.definitions.latest(key.namespace, key.id)
+        if latest is not None:
+            declared = self.node.definitions.add(key.namespace, latest).inputs
+            if declared is not None:
+                inputs.filled(declared, given)
+
+    async def _check_start(self, key: Key, given: Json) -> None:
+        """Whether a run can begin now; else nobody is told the id of one that will never be there."""
+        await starts.document_of(self.node, key, None)
+        await self.check_input(key, given)
 
     async def _steer(
         self,
@@ -217,11 +254,6 @@ def _order(request: web.Request, node: Node, name: str) -> dict[str, Json]:
     once = parameters.idempotency_key(request.headers)
     act = request.path.rpartition("/")[2] if request.method == "POST" else request.method
     return {"id": command_id(f"schedule {act} {name}", once), "name": name, "at": node.clock.now()}
-
-
-async def _timetable(request: web.Request) -> Timetable:
-    given = await _body(request, dict[str, Json])
-    return _read({name: value for name, value in given.items() if name not in ANSWERED})
 
 
 def _read(given: dict[str, Json]) -> Timetable:

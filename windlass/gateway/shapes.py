@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from windlass.core.errors import Fault
+from windlass.core.left_out import Cause
 from windlass.core.reasons import ReasonKind, WorkerBar
 from windlass.core.task import Json
 from windlass.core.vocabulary import RunStatus, StepStatus
@@ -283,10 +284,17 @@ class Placed(Shape, kw_only=True):
     count: int  # how many could have had it
 
 
+class Skip(Shape, kw_only=True):
+    cause: Cause  # unchosen: the switch failed; before: it was skipped in the run that this one repeats
+    step: str | None  # the switch
+    when: str | None  # what was not so
+
+
 class Step(Shape, kw_only=True):
     id: str
     kind: str
     needs: list[str]
+    fallback: str | None  # the step that runs in its place if it fails
     status: StepStatus
     attempts: int
     started_at: str | None
@@ -300,6 +308,7 @@ class Step(Shape, kw_only=True):
     awaits: Awaits | None
     limited_by: list[str]  # keys of limits across runs that it waits for
     skipped: str | None  # why
+    skip: Skip | None  # the same as data; null also where that is not known
     child_run: str | None  # the run that it has begun
     items: Items | None  # of a map or a loop
     of: str | None  # made while the run goes on: for an item or turn of this step, or to undo it

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.core import scope
+from windlass.core import left_out, scope
 from windlass.core.definition import Approval, Awaited, Loop, Step
 from windlass.core.moments import iso, maybe_iso
 from windlass.core.run_model import Run
@@ -41,6 +41,7 @@ def step(run: Run, i: int) -> View:
         "id": told.id,
         "kind": told.kind,
         "needs": list[str](told.needs),
+        "fallback": told.fallback,
         "status": SHOWN[state.phase],
         "attempts": 0 if kept is not None else _attempts(told, state),
         "startedAt": maybe_iso(state.started_at),
@@ -52,9 +53,10 @@ def step(run: Run, i: int) -> View:
         "error": None if state.failure is None else failure(msgspec.to_builtins(state.failure)),
         "retryAt": iso(state.due) if state.phase == "backoff" else None,
         "waitsUntil": iso(state.due) if state.phase == "timing" else None,
-        "awaits": _awaits(told, state),
+        "awaits": _awaits(run, told, state),
         "limitedBy": _limited_by(run, i),
         "skipped": state.why or None,
+        "skip": _skip(run, i),
         "childRun": state.run or None,
         "items": _items(run, i),
         "of": None if state.of < 0 else run.step(state.of).id,
@@ -66,11 +68,16 @@ def step(run: Run, i: int) -> View:
     }
 
 
+def _skip(run: Run, i: int) -> View | None:
+    why = left_out.told(run, i)
+    return None if why is None else {"cause": why.cause, "step": why.step, "when": why.when}
+
+
 def failure(told: View) -> View:
     return {name: value for name, value in told.items() if name in ("type", "message", "detail")}
 
 
-def _awaits(told: Step, state: StepState) -> View | None:
+def _awaits(run: Run, told: Step, state: StepState) -> View | None:
     if state.phase != "awaiting":
         return None
     given = told.with_ if state.given is None else state.given
@@ -84,7 +91,8 @@ def _awaits(told: Step, state: StepState) -> View | None:
             then = "default" if has_default else "fail"
         case _:
             return None
-    return awaits | {"until": maybe_iso(state.due), "then": then if state.due else None}
+    due = 0.0 if run.paused_at is not None else state.due  # a pause stops this clock
+    return awaits | {"until": maybe_iso(due), "then": then if state.due else None}
 
 
 def _limited_by(run: Run, i: int) -> list[str]:

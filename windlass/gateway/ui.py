@@ -16,7 +16,7 @@ from typing import Final
 
 from aiohttp import web
 
-from windlass.gateway import answers
+from windlass.gateway import answers, packing
 from windlass.gateway.answers import Problem
 
 BUILT: Final = Path(__file__).parent / "page" / "ui"
@@ -72,18 +72,19 @@ class Ui:
         return await self.index(request)
 
     async def index(self, request: web.Request) -> web.Response:
-        found = await asyncio.to_thread(_read, self.built, INDEX, False)
+        found = await asyncio.to_thread(_read, self.built, INDEX, packing.accepts(request))
         if found is None:
             bare = web.Response(text=BARE, content_type="text/html")
-            bare.headers.update({"Content-Security-Policy": BARE_POLICY, "Cache-Control": ASK_FIRST})
+            bare.headers.update(
+                {"Content-Security-Policy": BARE_POLICY, "Cache-Control": ASK_FIRST, "Vary": "Accept"}
+            )
             return bare
         return _answer(request, found, INDEX, ASK_FIRST)
 
     async def _file(self, request: web.Request, name: str) -> web.Response:
-        packed = "gzip" in request.headers.get("Accept-Encoding", "")
         found = None
         if _NAME.fullmatch(name.removeprefix(ASSETS)):
-            found = await asyncio.to_thread(_read, self.built, name, packed)
+            found = await asyncio.to_thread(_read, self.built, name, packing.accepts(request))
         if found is None:
             raise Problem(404, "Not found", "the web page has no such file; load the page again")
         return _answer(request, found, name, FOR_GOOD if name.startswith(ASSETS) else ASK_FIRST)
@@ -119,5 +120,5 @@ def _answer(request: web.Request, file: File, name: str, cache: str) -> web.Resp
         return web.Response(status=304, headers=kept)
     kept["Content-Type"] = TYPES.get(Path(name).suffix, "application/octet-stream")
     if file.packed:
-        kept["Content-Encoding"] = "gzip"
+        kept["Content-Encoding"] = packing.CODING
     return web.Response(body=file.content, headers=kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windlass.core import document, graph, secret_refs
+from windlass.core import document, graph, newer_rules, schedule_input, secret_refs
 from windlass.core.definition import Definition
 from windlass.core.errors import Invalid
 from windlass.core.faults import FAULTS_MAX, Faults
@@ -34,6 +34,8 @@ def read(body: bytes, *, kind: Kind, workflow: str | None = None) -> Written:
         # Not in `read`, by which what is stored is read again: its rules may only loosen.
         meant = graph.meant(given, Faults())
         secret_refs.check(meant.document, meant.faults)
+        newer_rules.check(meant.document, meant.faults)
+        schedule_input.check(definition, meant.faults)
         meant.faults.refuse("the workflow")
     except Invalid as invalid:
         raise _joined(text.located(invalid, parsed), parsed) from None

@@ -15,7 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from windlass.core import document as documents
+from windlass.core import schedule_input
 from windlass.core.errors import Fault, Invalid
+from windlass.core.faults import Faults
 from windlass.core.task import Json
 from windlass.sdk.authoring.places import CannotCompile, Place, blamed
 from windlass.sdk.authoring.workflows import Workflow
@@ -29,8 +32,20 @@ def compiled(file: Path) -> list[dict[str, Json]]:
     shown = []
     for name, workflow in found.items():
         document, children = workflow.compiled()
+        _check_schedule(workflow, document)
         shown.append({"name": name, "document": document, "children": list(children)})
     return shown
+
+
+def _check_schedule(workflow: Workflow[..., Any], document: dict[str, Json]) -> None:
+    """What the server would say of what its runs are given."""
+    faults = Faults()
+    schedule_input.check(documents.read(document), faults)
+    if faults.count:
+        line = workflow.place.line
+        placed = [Fault(found.pointer, found.message, line=line, column=1) for found in faults.listed]
+        message = f"workflow {workflow.id}: no run can begin with what its schedule gives it"
+        raise CannotCompile(message, workflow.place, tuple(placed))
 
 
 def load(file: Path) -> ModuleType:

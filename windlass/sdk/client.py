@@ -24,6 +24,7 @@ from windlass.core.task import Json
 from windlass.sdk.inbound import Inbound
 from windlass.sdk.limits import Limits
 from windlass.sdk.schedules import Schedules
+from windlass.sdk.sending import Method
 from windlass.sdk.sse import Event, read_events
 from windlass.sdk.steering import Steering
 from windlass.sdk.tasks import NO_WORKER, NoWorker, Tasks, is_error, words_of
@@ -376,14 +377,14 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
 
     def _send(
         self,
-        method: Literal["GET", "POST", "PUT", "DELETE"],
+        method: Method,
         path: str,
         body: bytes | None = None,
         type: DocumentType = "application/json",
         *,
         query: Mapping[str, object] | None = None,
-        key: str | None = None,  # by which asking again is asking once; "": there is no need of any
-        wait_s: float = 0.0,  # that the server was asked to take its time
+        key: str | None = None,
+        wait_s: float = 0.0,
     ) -> Json:
         if wait_s:
             with replace(self, timeout_s=self.timeout_s + wait_s, _link=None) as patient:

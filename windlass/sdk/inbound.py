@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
 from windlass.core.task import Json
-from windlass.sdk.tasks import Method
+from windlass.sdk.sending import Sending
 
 INBOUND: Final = "/api/v1/inbound-hooks"
 
 
-class Inbound(ABC):
+class Inbound(Sending):
     """Mixed into `Client`."""
 
     __slots__ = ()
@@ -35,17 +34,6 @@ class Inbound(ABC):
 
     def delete_inbound_hook(self, name: str) -> Json:
         return self._send("DELETE", _path(name))
-
-    @abstractmethod
-    def _send(
-        self,
-        method: Method,
-        path: str,
-        body: bytes | None = None,
-        *,
-        query: Mapping[str, object] | None = None,
-        key: str | None = None,
-    ) -> Json: ...
 
 
 def _path(name: str) -> str:

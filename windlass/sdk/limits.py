@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Final, Literal
 
 from windlass.core.task import Json
-from windlass.sdk.tasks import Method
+from windlass.sdk.sending import Sending
 
 LIMITS: Final = "/api/v1/limits"
 
 
-class Limits(ABC):
+class Limits(Sending):
     """Mixed into `Client`."""
 
     __slots__ = ()
@@ -30,14 +28,3 @@ class Limits(ABC):
         """Take it away from a run that will not give it back."""
         body = json.dumps({"key": key, "run": run, "number": number}).encode()
         return self._send("POST", f"{LIMITS}/concurrency/release", body, key="")
-
-    @abstractmethod
-    def _send(
-        self,
-        method: Method,
-        path: str,
-        body: bytes | None = None,
-        *,
-        query: Mapping[str, object] | None = None,
-        key: str | None = None,
-    ) -> Json: ...

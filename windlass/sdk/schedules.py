@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
 from windlass.core.task import Json
-from windlass.sdk.tasks import Method
+from windlass.sdk.sending import Sending
 
 SCHEDULES: Final = "/api/v1/schedules"
 DEFAULT: Final = "default"  # the one that a document can bring along
@@ -25,7 +24,7 @@ class _Own:
 OWN: Final = _Own()
 
 
-class Schedules(ABC):
+class Schedules(Sending):
     """Mixed into `Client`."""
 
     __slots__ = ()
@@ -93,17 +92,6 @@ class Schedules(ABC):
         """When it would be due; nothing is kept."""
         asked = {**timetable, "count": count, "after": after}
         return self._send("POST", f"{SCHEDULES}/preview", json.dumps(asked).encode(), key="")
-
-    @abstractmethod
-    def _send(
-        self,
-        method: Method,
-        path: str,
-        body: bytes | None = None,
-        *,
-        query: Mapping[str, object] | None = None,
-        key: str | None = None,
-    ) -> Json: ...
 
 
 def _path(*parts: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
 from windlass.core.task import Json
-from windlass.sdk.tasks import Method
+from windlass.sdk.sending import Sending
 
 RUNS: Final = "/api/v1/runs"
 
@@ -24,7 +23,7 @@ class _Same:
 SAME: Final = _Same()
 
 
-class Steering(ABC):
+class Steering(Sending):
     """Mixed into `Client`."""
 
     __slots__ = ()
@@ -85,18 +84,6 @@ class Steering(ABC):
     def schema(self) -> Json:
         """The JSON Schema of workflow documents, for editors."""
         return self._send("GET", "/api/v1/schema")
-
-    @abstractmethod
-    def _send(
-        self,
-        method: Method,
-        path: str,
-        body: bytes | None = None,
-        *,
-        query: Mapping[str, object] | None = None,
-        key: str | None = None,
-        wait_s: float = 0.0,
-    ) -> Json: ...
 
 
 def _path(*parts: str) -> str:

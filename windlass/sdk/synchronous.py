@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from windlass.core.task import Json
 from windlass.core.vocabulary import ENDED
+from windlass.sdk.authoring import typed
 from windlass.sdk.authoring.workflows import Workflow
 from windlass.sdk.client import Applied, Client, new_run_id
 
@@ -28,9 +29,22 @@ class SyncClient(Client):
     """`Client(…).sync()`: the same requests for programs without an event loop. Not for several threads."""
 
     def save(self, workflow: AnyWorkflow | Mapping[str, Json]) -> Applied:
-        """Create the workflow, or make this its next version if it differs from the newest."""
-        document = workflow.document() if isinstance(workflow, Workflow) else dict(workflow)
-        body = json.dumps(document, ensure_ascii=False).encode()
+        """Create the workflow, or make this its next version if it differs from the newest.
+
+        Those that it calls as functions are saved before it.
+        """
+        if not isinstance(workflow, Workflow):
+            return self._save(workflow)
+        documents, todo = dict[str, Mapping[str, Json]](), [workflow]
+        while todo:
+            one = todo.pop()
+            documents[one.id], children = one.compiled()
+            todo += [child for name, child in children.items() if name not in documents]
+        *_, saved = [self._save(document) for document in reversed(documents.values())]
+        return saved
+
+    def _save(self, document: Mapping[str, Json]) -> Applied:
+        body = json.dumps(dict(document), ensure_ascii=False).encode()
         return self.apply(str(document.get("id", "")), body, "application/json")
 
     def begin(
@@ -42,10 +56,13 @@ class SyncClient(Client):
         priority: int = 0,
         labels: Mapping[str, str] | None = None,
     ) -> str:
-        """Start a run of a workflow that is kept there, and answer its id."""
+        """Start a run of a workflow that is kept there, and answer its id.
+
+        The input may hold what annotations know: dataclasses, dates and so on.
+        """
         ident = workflow.id if isinstance(workflow, Workflow) else workflow
         run = run_id or new_run_id(ident)
-        self.start(ident, run_id=run, input=input, priority=priority, labels=labels)
+        self.start(ident, run_id=run, input=typed.write(input), priority=priority, labels=labels)
         return run
 
     def wait(self, run: str, *, within_s: float | None = None) -> Json:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from windlass.core.errors import Unavailable
 from windlass.core.task import Json
+from windlass.sdk.sending import Method, Sending
 from windlass.sdk.sse import Event
 
 TASKS: Final = "/api/v1/tasks"
 NO_WORKER: Final = 50301  # as the errors of tasks have it
-
-Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 
 class NoWorker(Unavailable):
@@ -31,7 +30,7 @@ class TaskNews(NamedTuple):
     n: int = 0  # the line's number, after which to go on
 
 
-class Tasks(ABC):
+class Tasks(Sending):
     """Mixed into `Client`."""
 
     __slots__ = ()
@@ -135,18 +134,6 @@ class Tasks(ABC):
     ) -> Json:
         """What is in the envelope {code, message, data}."""
         return self._send(method, path, body, query=query, key=key, wait_s=wait_s)["data"]
-
-    @abstractmethod
-    def _send(
-        self,
-        method: Method,
-        path: str,
-        body: bytes | None = None,
-        *,
-        query: Mapping[str, object] | None = None,
-        key: str | None = None,
-        wait_s: float = 0.0,
-    ) -> Json: ...
 
     @abstractmethod
     def _follow(self, path: Callable[[int], str], after: int) -> Iterator[Event]: ...

@@ -45,6 +45,7 @@ def start(
     try:
         for each in (*others, workflow):
             engine.apply(each, schedule=False)
+        engine.check_steps()
         return engine.start(_id(workflow), input)
     except BaseException:
         engine.close()

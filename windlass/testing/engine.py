@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Self, TypeVar
@@ -17,10 +17,8 @@ from windlass.alone import lone_node
 from windlass.core import document as documents
 from windlass.core import durations, scope
 from windlass.core.commands import CancelRun, DecideStep, DefineWorkflow, PauseRun, ResumeRun, SignalRun
-from windlass.core.definition import Definition, Loop, Mapped, Step
 from windlass.core.kinds import KINDS
 from windlass.core.names import Key, StepId, run_key, workflow_key
-from windlass.core.needs import needs
 from windlass.core.run_state import restore
 from windlass.core.task import Json
 from windlass.engine.membership import ClusterSettings
@@ -30,13 +28,14 @@ from windlass.gateway.bodies import Asked
 from windlass.gateway.callers import ANYONE
 from windlass.journal import RunQuery, RunRow
 from windlass.registry.memory import MemoryRegistry
+from windlass.sdk.authoring import typed
 from windlass.sdk.authoring.options import Span, span
 from windlass.sdk.authoring.workflows import Workflow
 from windlass.sim.loop import SimLoop
 from windlass.testing.fakes import Fakes, Steps
 from windlass.testing.results import RunResult, result_of
 from windlass.testing.store import WatchedStore
-from windlass.testing.worker import InProcess
+from windlass.testing.worker import InProcess, capabilities_for
 
 T = TypeVar("T")
 AnyWorkflow = Workflow[..., Any] | Mapping[str, Json]  # Any: of any types
@@ -66,11 +65,14 @@ class Engine:
     """`with Engine(nightly, steps={"load": 3}) as engine: engine.advance("2d")`"""
 
     def __init__(self, *workflows: AnyWorkflow, steps: Fakes | None = None, begin: str = BEGIN) -> None:
+        self._steps = Steps(steps or {})
+        moment = datetime.fromisoformat(begin)
+        # Without a zone it is UTC: a test tells the same story wherever it runs.
+        self._begin = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
         self._loop = SimLoop(0)
-        self._begin = datetime.fromisoformat(begin).timestamp()
         self._store = WatchedStore(lambda: self._loop.now)
         self._registry = MemoryRegistry(self._store.open_runs, self._store.spaces)
-        self._steps = Steps(steps or {})
+        self._known: set[str] = set()  # ids of steps
         self._capabilities = frozenset[str](KINDS)
         self._workers: list[InProcess] = []
         self._employed = self._started = self._ordered = 0
@@ -99,12 +101,16 @@ class Engine:
             if child.id not in {key.id for key in self._documents()}:
                 self.apply(child, schedule=schedule)
 
+    def check_steps(self) -> None:
+        """Once all workflows are there: `steps` may only name steps of theirs. Raises NoFake."""
+        self._steps.check(self._known)
+
     def start(self, workflow: Workflow[..., Any] | str, input: Json = None) -> TestRun:
         """Start a run of a workflow that was applied, and let happen what happens at once."""
         ident = workflow.id if isinstance(workflow, Workflow) else workflow
         self._started += 1
         key = run_key(f"{ident}-{self._started}")
-        self.play(self._start(workflow_key(ident), key, input))
+        self.play(self._start(workflow_key(ident), key, typed.write(input)))
         return TestRun(self, key)
 
     def runs(self, workflow: Workflow[..., Any] | str | None = None) -> list[TestRun]:
@@ -197,7 +203,8 @@ class Engine:
 
     async def _define(self, document: dict[str, Json]) -> None:
         definition = documents.read(document)
-        needed = frozenset[str]().union(*map(needs, _all_steps(definition)))
+        self._known |= {step.id for step in definition.steps}
+        needed = capabilities_for(definition)
         if not needed <= self._capabilities:
             self._employ(needed)
         self._ordered += 1
@@ -376,16 +383,6 @@ class TestRun:
             return DecideStep(id=id, step=StepId(step), approve=approve, comment=comment, by=names, at=at)
 
         self.engine.order(self._key, command)
-
-
-def _all_steps(definition: Definition) -> Iterator[Step]:
-    """Those inside of others, too."""
-    todo = list(definition.steps)
-    while todo:
-        step = todo.pop()
-        yield step
-        todo += [step.undo] if step.undo is not None else []
-        todo += [step.control.body] if isinstance(step.control, Mapped | Loop) else []
 
 
 def _waits(step: dict[str, Json]) -> str:

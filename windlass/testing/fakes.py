@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
 
 from windlass.core import durations
-from windlass.core.task import Outcome, Task
+from windlass.core.task import Outcome, Result, Task
+from windlass.sdk.authoring import typed
 from windlass.sdk.authoring.options import Span, span
 from windlass.sdk.authoring.steps import Step
 from windlass.worker import calls
@@ -20,8 +22,8 @@ from windlass.worker import calls
 _decoder: msgspec.json.Decoder[Outcome] = msgspec.json.Decoder(Outcome)
 
 # By a step's id or function: what it returns, an exception it raises, or a function called in its place.
-AnyStep = Step[..., Any]  # Any: of any types
-Fakes = Mapping[str, object] | Mapping[AnyStep, object] | Mapping[str | AnyStep, object]
+# Any: ids, and steps of any types, may stand side by side in one dict.
+Fakes = Mapping[Any, object]
 
 
 class NoFake(AssertionError):
@@ -47,8 +49,20 @@ class Steps:
     """What each step does."""
 
     def __init__(self, fakes: Fakes) -> None:
+        for key in fakes:
+            if not isinstance(key, str | Step):
+                raise NoFake(f"steps={{{key!r}: …}} names no step: write its id, or its function with @step")
         self._by_name = {key: fake for key, fake in fakes.items() if isinstance(key, str)}
         self._by_call = {key.call: fake for key, fake in fakes.items() if isinstance(key, Step)}
+
+    def check(self, known: Collection[str]) -> None:
+        """Raises NoFake for names of steps that are not there: what they say would never be asked for."""
+        for name in self._by_name:
+            whole = name.removeprefix("undo:").partition("[")[0]
+            if name not in known and whole not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+                raise NoFake(f"steps={{{name!r}: …}} names a step that no workflow here has; {hint}")
 
     def takes_s(self, task: Task) -> float:
         fake = self._fake(task)
@@ -65,13 +79,15 @@ class Steps:
     def _answer(self, task: Task, fake: object) -> bytes:
         if fake is _MISSING:
             return self._really(task)
+        if isinstance(fake, type) and issubclass(fake, BaseException):
+            fake = fake()
         if isinstance(fake, BaseException):
             return calls.failed(fake)
         if not callable(fake):
-            return calls.success(fake)
+            return calls.success(_written(fake))
         try:
             function: Callable[..., Any] = fake
-            return calls.success(calls.run(function, _arguments(function, task)))
+            return calls.success(_written(calls.run(function, _arguments(function, task))))
         except AssertionError:
             raise  # what the test says about how it is called
         except Exception as error:
@@ -94,6 +110,16 @@ class Steps:
             if name in self._by_name:
                 return self._by_name[name]
         return self._by_call.get(str(task.with_.get("call")), _MISSING)
+
+
+def _written(value: Any) -> Any:
+    """As the step itself would give it: records, dates and the like become JSON."""
+    if isinstance(value, Result):
+        return Result(_written(value.value), value.context)
+    try:
+        return typed.write(value)
+    except TypeError:
+        return value  # which is refused, with its place
 
 
 def _arguments(function: Callable[..., Any], task: Task) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def result_of(view: dict[str, Json], events: list[dict[str, Json]], took_s: floa
         status=view["status"],
         output=view["output"],
         error=view["error"],
-        took=timedelta(seconds=took_s),
+        took=timedelta(seconds=round(took_s, 3)),
         steps={step["id"]: _step(step) for step in view["steps"]},
         events=events,
         view=view,

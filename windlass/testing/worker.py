@@ -6,14 +6,27 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from windlass.core.definition import Definition, Loop, Mapped
 from windlass.core.errors import Unavailable, Unknown
 from windlass.core.names import SessionId, WorkerId
+from windlass.core.needs import needs
 from windlass.core.task import Failure, Outcome, Task, TaskName
 from windlass.engine.node import Node
 from windlass.testing.fakes import Steps
 
 SLOTS: Final = 1_000
 AGAIN_S: Final = 0.01
+
+
+def capabilities_for(definition: Definition) -> frozenset[str]:
+    """What its steps require of a worker, those inside of others too."""
+    found, todo = frozenset[str](), list(definition.steps)
+    while todo:
+        step = todo.pop()
+        found |= needs(step)
+        todo += [step.undo] if step.undo is not None else []
+        todo += [step.control.body] if isinstance(step.control, Mapped | Loop) else []
+    return found
 
 
 class InProcess:

@@ -22,6 +22,7 @@ DETAIL_BYTES_MAX = 8 * 1024
 MESSAGE_CHARS_MAX = 2000
 CUT = "...\n"  # a traceback begins so if its beginning is not there
 HERE: Final = os.path.join(os.path.dirname(__file__), "")
+AUTHORING: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sdk", "authoring", "")
 OUT_OF_MEMORY: Final = "out of memory"
 
 
@@ -204,7 +205,7 @@ def _users_part(frames: TracebackType | None) -> TracebackType | None:
 
 def _is_plumbing(path: str) -> bool:
     folder = os.path.basename(os.path.dirname(path))
-    return path.startswith((HERE, "<frozen importlib")) or folder in ("asyncio", "importlib")
+    return path.startswith((HERE, AUTHORING, "<frozen importlib")) or folder in ("asyncio", "importlib")
 
 
 def _whole(text: str) -> str:

@@ -39,11 +39,11 @@ def binary(operator: Operator, left: Code, right: Code, at: int) -> Code:
 def minus(of: Code, at: int) -> Code:
     def code(work: Work) -> Value:
         value = of(work)
-        if type(value) is int and value >= -INT_MAX:
-            return -value
-        if type(value) is float:
-            return -value
-        raise EvaluationFailed(f"`-` needs a number, found {shown(value)}").located(at)
+        if not is_number(value):
+            raise EvaluationFailed(f"`-` needs a number, found {shown(value)}").located(at)
+        if type(value) is int and not -INT_MAX <= value <= INT_MAX:
+            raise _too_wide().located(at)
+        return -value
 
     return code
 
@@ -58,7 +58,11 @@ def _no(operator: str, left: Value, right: Value) -> EvaluationFailed:
 def _in_range(value: int) -> int:
     if -INT_MAX - 1 <= value <= INT_MAX:
         return value
-    raise EvaluationFailed("the result needs more than 64 bit; use double(…)")
+    raise _too_wide()
+
+
+def _too_wide() -> EvaluationFailed:
+    return EvaluationFailed("the result needs more than 64 bit; use double(…)")
 
 
 def _add(work: Work, left: Value, right: Value) -> Value:

@@ -22,6 +22,9 @@ from windlass.core.cel.values import (
     whole,
 )
 
+# A pattern that is none is read all the same; one that is too large as long as a large one.
+_STEPS_PER_CHARACTER: Final = 50
+_TOO_LARGE_STEPS: Final = 50_000
 _WORK_PER_STEP: Final = 32  # of a match; see patterns.WORK_MAX
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
@@ -81,6 +84,9 @@ def _matches(work: Work, text: Value, pattern: Value) -> bool:
     try:
         compiled = patterns.pattern(pattern)
     except ValueError as error:
+        work.charge(len(pattern) * _STEPS_PER_CHARACTER)
+        if isinstance(error, patterns.TooLarge):
+            work.charge(_TOO_LARGE_STEPS)
         raise EvaluationFailed(f"`matches` needs a regular expression: {error}") from None
     # To read the pattern counts each time, or the steps would depend on what was asked before.
     work.charge(50 + 2 * compiled.instructions)
@@ -178,7 +184,10 @@ def _string(_work: Work, given: Value) -> str:
         case bool():
             return "true" if given else "false"
         case int():
-            return str(given)
+            try:
+                return str(given)
+            except ValueError:  # Python writes out some thousand digits
+                raise EvaluationFailed("`string` cannot write out a number this long") from None
         case float():
             return str(int(given)) if given.is_integer() and abs(given) < 1e21 else repr(given)
         case datetime.datetime() | datetime.timedelta():

@@ -172,6 +172,6 @@ def _type_of(vertex: Vertex) -> StageType:
 def _known(vertex: Vertex, kind: StageType) -> dict[str, Json]:
     """What means something: forms leave null where nothing was written, and keys of their own."""
     said = {key: value for key, value in vertex.config.items() if value is not None}
-    if kind.node_type == "map" and "operation" in said:  # as some documents call it
-        said.setdefault("expression", said["operation"])
+    if kind.node_type == "map" and "operation" in said and not said.get("expression"):
+        said["expression"] = said["operation"]  # as some documents call it
     return {key: value for key, value in said.items() if key in kind.keys}

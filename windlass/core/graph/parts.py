@@ -53,7 +53,7 @@ def divide(graph: Graph, faults: Faults) -> Parts:
         listed[part_of[edge.source]].inner.append(edge)
     order = [edge for edge in edges if not _carries_rows(graph.vertices, edge)]
     needs = _needs(graph.vertices, order, part_of, len(listed), faults)
-    return Parts(listed, needs, _incomplete(graph.vertices, listed) if graph.sound else "")
+    return Parts(listed, needs, _incomplete(graph.vertices, listed, order) if graph.sound else "")
 
 
 def _in_a_row(vertices: list[Vertex]) -> list[Edge]:
@@ -143,7 +143,7 @@ def _check_joined_circle(
     return bool(path)
 
 
-def _incomplete(vertices: list[Vertex], listed: list[Part]) -> str:
+def _incomplete(vertices: list[Vertex], listed: list[Part], order: list[Edge]) -> str:
     if not vertices:
         return NO_NODES
     roles = {vertex.role for vertex in vertices} - {None}
@@ -153,19 +153,23 @@ def _incomplete(vertices: list[Vertex], listed: list[Part]) -> str:
         return NO_SOURCE
     if "sink" not in roles:
         return NO_SINK
-    return next(filter(None, (_loose_end(vertices, part) for part in listed)), "")
+    return next(filter(None, (_loose_end(vertices, part, order) for part in listed)), "")
 
 
-def _loose_end(vertices: list[Vertex], part: Part) -> str:
+def _loose_end(vertices: list[Vertex], part: Part, order: list[Edge]) -> str:
     """Which of its stages has nothing to do, if one has not."""
     if vertices[part.vertices[0]].role is None:
         return ""
     fed, drained = {edge.target for edge in part.inner}, {edge.source for edge in part.inner}
     for i in part.vertices:
         if vertices[i].role != "source" and i not in fed:
-            return f"no rows come to {code(vertices[i].id)}; draw an edge from where they come"
+            others = [vertices[edge.source].id for edge in order if edge.target == i]
+            why = f": {code(others[0])} hands none on" if others else ""
+            return f"no rows come to {code(vertices[i].id)}{why}; draw an edge from where they come"
         if vertices[i].role != "sink" and i not in drained:
-            return f"the rows of {code(vertices[i].id)} go nowhere; draw an edge to where they go"
+            others = [vertices[edge.target].id for edge in order if edge.source == i]
+            why = f": {code(others[0])} takes none" if others else ""
+            return f"the rows of {code(vertices[i].id)} go nowhere{why}; draw an edge to where they go"
     return ""
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from windlass.core.task import Json
+from windlass.sdk.authoring import typed
 from windlass.sdk.authoring.options import Options, settings_of
 from windlass.sdk.authoring.places import CannotCompile, Place, here
 from windlass.sdk.authoring.values import Value, member, mentioned
@@ -51,10 +52,19 @@ class Builder:
         self._gate = [ident, *(before if "when" in options else ())]
         return ident
 
-    def add_fallback(self, name: str, kind: str, with_: Mapping[str, object], options: Options) -> str:
+    def add_fallback(
+        self,
+        name: str,
+        kind: str,
+        with_: Mapping[str, object],
+        options: Options,
+        *,
+        undo: Mapping[str, object] | None = None,
+        on_failure: Json = None,
+    ) -> str:
         """A step that waits for nobody: it runs when another one has failed."""
         gate, self._gate = self._gate, []
-        ident = self.add(name, kind, with_, options)
+        ident = self.add(name, kind, with_, options, undo=undo, on_failure=on_failure)
         self._gate = gate
         self._fallbacks.add(ident)
         return ident
@@ -154,8 +164,10 @@ def rendered(given: object) -> Json:
             return given
         case Mapping():
             return {_key(key): rendered(item) for key, item in given.items()}
-        case list() | tuple() | set() | frozenset():
+        case list() | tuple():
             return [rendered(item) for item in given]
+        case set() | frozenset():
+            return [rendered(item) for item in sorted(given, key=repr)]  # the same whenever it is compiled
         case _ if dataclasses.is_dataclass(given) and not isinstance(given, type):
             return {each.name: rendered(getattr(given, each.name)) for each in dataclasses.fields(given)}
         case _:
@@ -164,10 +176,15 @@ def rendered(given: object) -> Json:
 
 def _plain(given: object) -> Json:
     try:
-        return msgspec.to_builtins(given)
+        return rendered(msgspec.to_builtins(given, enc_hook=_told))
     except TypeError:
         message = f"a {type(given).__name__} cannot be kept in a workflow; pass text, numbers, lists or dicts"
         raise CannotCompile(message, here()) from None
+
+
+def _told(given: object) -> Json:
+    """What msgspec does not know, inside of something it does."""
+    return str(given) if isinstance(given, Value) else typed.write(given)
 
 
 def _key(key: object) -> str:

@@ -10,7 +10,7 @@ from windlass.core.task import Json
 from windlass.sdk.authoring.building import needed, output_of
 from windlass.sdk.authoring.options import GateOptions, Options, Span, check, span
 from windlass.sdk.authoring.places import CannotCompile, here
-from windlass.sdk.authoring.steps import step_of
+from windlass.sdk.authoring.steps import add_step
 from windlass.sdk.authoring.values import Value, member, mentioned
 from windlass.sdk.authoring.workflows import ChildOptions, add_child
 
@@ -155,14 +155,7 @@ def error(of: object) -> Any:
 
 def _add(name: str, kind: str, with_: Mapping[str, object], options: Options) -> Any:
     check(options)
-    builder = needed(f"{name}()")
-    ident = builder.new_id(name, options)
-    undo = options.get("undo")
-    backwards = None if undo is None else step_of("undo", undo).as_undo(ident, {})
-    named: Options = {**options, "id": ident}
-    return output_of(
-        builder.add(ident, kind, with_, named, undo=backwards, on_failure=options.get("on_failure"))
-    )
+    return add_step(needed(f"{name}()"), name, kind, with_, options, {})
 
 
 def _gate(name: str, kind: str, with_: Mapping[str, object], options: GateOptions) -> Any:

@@ -41,7 +41,7 @@ class Options(GateOptions, total=False):
     priority: int
     labels: Mapping[str, str]
     concurrency: Mapping[str, object] | int
-    rate: Mapping[str, object]
+    rate: Mapping[str, object] | str  # or short: "10/1m"
     assign: str | Mapping[str, object]
     max_parallel: int  # of .map(…): items at once
 
@@ -64,7 +64,8 @@ def settings_of(options: Options) -> dict[str, Json]:
     found: dict[str, Json] = {name: span(said[name]) for name in _SPANS if name in said}
     retry = {theirs: _retry_value(ours, said[ours]) for ours, theirs in _RETRY.items() if ours in said}
     if "retries" in said:
-        retry["attempts"] = said["retries"] + 1
+        retries = said["retries"]
+        retry["attempts"] = retries + 1 if isinstance(retries, int) else retries
     found |= {"retry": retry} if retry else {}
     found |= {"when": condition(said["when"])} if "when" in said else {}
     found |= {"requires": list(said["requires"])} if said.get("requires") else {}
@@ -77,12 +78,14 @@ def settings_of(options: Options) -> dict[str, Json]:
 def limits_of(said: Mapping[str, Any]) -> dict[str, Json]:
     """How many at once, and how many in a period."""
     found: dict[str, Json] = {}
-    if "concurrency" in said:
-        given = said["concurrency"]
-        found["concurrency"] = {"limit": given} if isinstance(given, int) else dict(given)
-    if "rate" in said:
-        rate = dict(said["rate"])
-        found["rate"] = rate | ({"per": span(rate["per"])} if "per" in rate else {})
+    for name in ("concurrency", "rate"):
+        if name in said:
+            given = said[name]
+            found[name] = dict(given) if isinstance(given, Mapping) else given
+    if isinstance(most := found.get("concurrency"), int):
+        found["concurrency"] = {"limit": most}
+    if isinstance(rate := found.get("rate"), dict) and "per" in rate:
+        rate["per"] = span(rate["per"])
     return found
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
@@ -18,14 +17,14 @@ from windlass.sdk.authoring import typed
 from windlass.sdk.authoring.building import Builder, current, output_of, rendered
 from windlass.sdk.authoring.options import Options, Span, check, condition, settings_of, span
 from windlass.sdk.authoring.places import CannotCompile, here
-from windlass.sdk.authoring.values import Value, text_of
+from windlass.sdk.authoring.values import Value, speaks_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 CONTEXT: Final = "ctx"  # the parameter that is no argument: what the step may know of its run
 OUTPUT: Final = "output"  # the parameter of an undo step that gets what the step returned
-_ITEM: Final = re.compile(r"\bitem\b")
+OF_ITEMS: Final = ("item", "index")
 NOBODY: Final = StepContext(
     run="", workflow="", step="", attempt=1, input=None, context={}, parents={}, labels={}
 )
@@ -51,7 +50,7 @@ class Step(Generic[P, R]):
             return cast(R, self._directly(args, kwargs))
         given = self._bound(args, kwargs)
         with_ = {"call": self.call, "args": given} if given else {"call": self.call}
-        return cast(R, self._add(builder, "python", with_, self._options, given))
+        return cast(R, add_step(builder, self.__name__, "python", with_, self._options, given))
 
     def options(self, **changes: Unpack[Options]) -> Step[P, R]:
         """The same step with other options: `charge.options(when=order["total"] > 0)(order)`."""
@@ -72,17 +71,21 @@ class Step(Generic[P, R]):
         args = self._for_item(fixed, item, None)
         self._check_arguments(args)
         inner, outer = _split(self._options)
+        if "when" in outer and speaks_of(condition(outer["when"]), OF_ITEMS):
+            inner["when"] = outer.pop("when")  # each item has its own answer
         body: dict[str, Json] = {
             "kind": "python",
             "with": {"call": self.call, "args": args},
             **settings_of(inner),
             **_on_failure_word(inner),
         }
-        ident, undo = builder.new_id(self.__name__, outer), self._options.get("undo")
+        ident = builder.new_id(self.__name__, outer)
         # In the undo of an item the map's own name means the item.
-        body |= {"undo": step_of("undo", undo).as_undo(ident, args)} if undo is not None else {}
+        undo = undo_of(self._options, ident, args)
+        body |= {"undo": undo} if undo is not None else {}
         most = self._options.get("max_parallel")
-        with_ = {"over": items, "step": body} | ({"max_parallel": most} if most is not None else {})
+        over = items if isinstance(items, Value | str) else list(items)
+        with_ = {"over": over, "step": body} | ({"max_parallel": most} if most is not None else {})
         named: Options = {**outer, "id": ident}
         return cast(list[R], output_of(builder.add(ident, "map", with_, named)))
 
@@ -100,13 +103,18 @@ class Step(Generic[P, R]):
                 return self._over_and_over(condition_, most, args, kwargs)
             given = self._bound(args, kwargs)
             inner, outer = _split(self._options)
+            on_failure = fallback_of(builder, inner, given)
+            outer["id"] = builder.new_id(self.__name__, outer)
+            body = {"kind": "python", "with": {"call": self.call, "args": given}, **settings_of(inner)}
+            undo = undo_of(inner, outer["id"], given)  # of each turn, as of each item
+            body |= {"undo": undo} if undo is not None else {}
             with_: dict[str, object] = {
                 "until": condition(cast(Any, condition_(item))),
                 "max": most,
-                "step": {"kind": "python", "with": {"call": self.call, "args": given}, **settings_of(inner)},
+                "step": body,
             }
             with_ |= {"delay": span(delay)} if delay else {}
-            return cast(R, output_of(builder.add(self.__name__, "loop", with_, outer)))
+            return cast(R, output_of(builder.add(outer["id"], "loop", with_, outer, on_failure=on_failure)))
 
         return again
 
@@ -152,27 +160,6 @@ class Step(Generic[P, R]):
         with_ = {"call": self.call} | ({"args": rendered(given)} if given else {})
         return {"kind": "python", "with": with_, **settings_of(self._options)}
 
-    def _add(
-        self,
-        builder: Builder,
-        kind: str,
-        with_: Mapping[str, object],
-        options: Options,
-        given: dict[str, Any],
-    ) -> Any:
-        ident = builder.new_id(self.__name__, options)
-        undo, instead = options.get("undo"), options.get("on_failure")
-        on_failure: Json = instead
-        if isinstance(instead, Step):
-            arguments = {name: value for name, value in given.items() if name in instead._parameters}
-            other: dict[str, object] = {"call": instead.call} | ({"args": arguments} if arguments else {})
-            on_failure = {
-                "fallback": builder.add_fallback(instead.__name__, "python", other, _alone(instead._options))
-            }
-        backwards = None if undo is None else step_of("undo", undo).as_undo(ident, given)
-        named: Options = {**options, "id": ident}
-        return output_of(builder.add(ident, kind, with_, named, undo=backwards, on_failure=on_failure))
-
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments by their names; defaults stay with the function."""
         try:
@@ -193,7 +180,7 @@ class Step(Generic[P, R]):
 
     def _for_item(self, fixed: dict[str, Any], each: object, at: int | None) -> dict[str, Any]:
         """The arguments of one item. It goes to the first parameter, unless somebody said where it goes."""
-        said = any(isinstance(value, Value) and _ITEM.search(text_of(value)) for value in fixed.values())
+        said = any(speaks_of(rendered(value), OF_ITEMS[:1]) for value in fixed.values())
         first = None if said else next((name for name in self._parameters if name not in fixed), None)
         given = {first: each, **fixed} if first is not None else dict(fixed)
         return given if at is None else {name: _known(value, each, at) for name, value in given.items()}
@@ -217,7 +204,12 @@ class Step(Generic[P, R]):
         if not inspect.iscoroutine(result):
             return result
         # Not imported at the top: it would add to the start of every process that runs steps.
-        return importlib.import_module("asyncio").run(result)
+        asyncio = importlib.import_module("asyncio")
+        if asyncio._get_running_loop() is not None:
+            result.close()
+            advice = f"write await {self.__name__}.function(…)"
+            raise RuntimeError(f"{self.__name__} is async, and an event loop runs here already; {advice}")
+        return asyncio.run(result)
 
     def _over_and_over(
         self, enough: Callable[[R], object], most: int, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -259,8 +251,7 @@ class Decorator:
     @overload
     def __call__(self, function: Callable[P, R], /) -> Step[P, R]: ...
     def __call__(self, function: Callable[..., Any], /) -> Step[..., Any]:
-        if not callable(function) or isinstance(function, type):
-            raise CannotCompile(f"{function!r} is no function; write @step before a def", here())
+        _check_function(function)
         return Step(function, self._options)
 
 
@@ -290,6 +281,22 @@ def step(
     return decorator if function is None else decorator(function)
 
 
+def _check_function(given: Callable[..., Any]) -> None:
+    if not inspect.isroutine(given) or isinstance(given, classmethod | staticmethod):
+        raise CannotCompile(
+            f"{given!r} is no function; write @step before a def, as the last decorator", here()
+        )
+    if given.__name__ == "<lambda>":
+        raise CannotCompile("a lambda has no name by which a worker finds it; write a def", here())
+    inside, _, _ = given.__qualname__.rpartition(".")
+    names = [*inspect.signature(given).parameters]
+    if inside and not inside.endswith("<locals>") and names[:1] in (["self"], ["cls"]):
+        advice = "write it at the top of the module, and pass what it needs"
+        raise CannotCompile(
+            f"{given.__qualname__} is a method, and no worker has its object; {advice}", here()
+        )
+
+
 _OUTER: Final = ("id", "when", "needs")
 
 
@@ -298,6 +305,46 @@ def _split(options: Options) -> tuple[Options, Options]:
     said = dict(options)
     outer = {name: said.pop(name) for name in _OUTER if name in said}
     return cast(Options, said), cast(Options, outer)
+
+
+def add_step(
+    builder: Builder,
+    name: str,
+    kind: str,
+    with_: Mapping[str, object],
+    options: Options,
+    given: Mapping[str, Any],
+) -> Any:  # Any: what the step returns
+    """A step with all that may be said of it. `given`: its arguments, for the steps that it brings along."""
+    on_failure = fallback_of(builder, options, given)
+    ident = builder.new_id(name, options)
+    named: Options = {**options, "id": ident}
+    undo = undo_of(options, ident, given)
+    return output_of(builder.add(ident, kind, with_, named, undo=undo, on_failure=on_failure))
+
+
+def undo_of(options: Options, ident: str, given: Mapping[str, Any]) -> dict[str, Json] | None:
+    undo = options.get("undo")
+    return None if undo is None else step_of("undo", undo).as_undo(ident, given)
+
+
+def fallback_of(
+    builder: Builder, options: Options, given: Mapping[str, Any], before: tuple[object, ...] = ()
+) -> Json:
+    """What documents say of a failure. The step that takes the place is added, with what is said of it."""
+    other = options.get("on_failure")
+    if not isinstance(other, Step):
+        return other
+    if other.function in before:
+        raise CannotCompile(f"{other.__name__} would take its own place; name another on_failure", here())
+    arguments = {name: value for name, value in given.items() if name in other._parameters}
+    other._check_arguments(arguments)
+    then = fallback_of(builder, other._options, arguments, (*before, other.function))
+    ident = builder.new_id(other.__name__, _alone(other._options))
+    with_: dict[str, object] = {"call": other.call} | ({"args": arguments} if arguments else {})
+    named: Options = {**_alone(other._options), "id": ident}
+    undo = undo_of(other._options, ident, arguments)
+    return {"fallback": builder.add_fallback(ident, "python", with_, named, undo=undo, on_failure=then)}
 
 
 def step_of(what: str, given: object) -> Step[..., Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from windlass.core.task import Json
@@ -18,6 +19,8 @@ _RESERVED: Final = frozenset({
 })  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOLE: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_TEXT: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+_WORD: Final = re.compile(r"(?<![.\w])[A-Za-z_]\w*")
 _STEP: Final = re.compile(r"""\bsteps\s*(?:\.\s*([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"']+)["']\s*\])""")
 
 
@@ -38,7 +41,13 @@ class Value:
         return Value(member(self._text, name))
 
     def __getitem__(self, key: object) -> Value:
-        return Value(member(self._text, key) if isinstance(key, str) else f"{self._text}[{literal(key)}]")
+        if isinstance(key, str):
+            return Value(member(self._text, key))
+        if isinstance(key, slice):
+            _refuse("a value of a run cannot be sliced yet", "do that inside a step")
+        if isinstance(key, int) and key < 0:  # from the end, as in Python
+            return Value(f"{self._text}[size({self._text}) - {-key}]")
+        return Value(f"{self._text}[{literal(key)}]")
 
     def __str__(self) -> str:
         return f"${{{{ {self._text} }}}}"
@@ -105,7 +114,11 @@ class Value:
         return self._after("*", other)
 
     def __truediv__(self, other: object) -> Value:
-        return self._with("/", other)
+        # As in Python: in expressions a whole number divided by one is a whole number.
+        return Value(f"(double({self._text}) / double({literal(other)}))")
+
+    def __rtruediv__(self, other: object) -> Value:
+        return Value(f"(double({literal(other)}) / double({self._text}))")
 
     def __mod__(self, other: object) -> Value:
         return self._with("%", other)
@@ -119,12 +132,13 @@ class Value:
 
     def __bool__(self) -> bool:
         _refuse(
-            "if, while, and, or, not over values of a run cannot be decided when the workflow is compiled",
-            "use when=…, and & | ~ for and, or, not",
+            "if, while, and, or, not, in over values of a run "
+            "cannot be decided when the workflow is compiled",
+            'use when=…, and & | ~ for and, or, not; expr(f"{value} in …") for in',
         )
 
     def __iter__(self) -> Iterator[Any]:
-        _refuse("a value of a run has no items yet", "use .map(…) for one step per item")
+        _refuse("a value of a run has no items yet", "use .map(…) for one step per item, value[0] for one")
 
     def __len__(self) -> int:
         _refuse("a value of a run has no length yet", 'write expr(f"size({value})")')
@@ -172,7 +186,7 @@ def text_of(value: Value) -> str:
 
 def member(of: str, name: str) -> str:
     plain = _NAME.fullmatch(name) and name not in _RESERVED
-    return f"{of}.{name}" if plain else f"{of}[{json.dumps(name)}]"
+    return f"{of}.{name}" if plain else f"{of}[{_quoted(name)}]"
 
 
 def bare(text: str) -> str:
@@ -190,6 +204,8 @@ def literal(value: object) -> str:
             return text_of(value)
         case None:
             return "null"
+        case enum.Enum():
+            return literal(value.value)
         case bool():
             return "true" if value else "false"
         case int():
@@ -197,16 +213,44 @@ def literal(value: object) -> str:
         case float() if math.isfinite(value):
             return repr(value)
         case str() if "${{" in value:
-            return bare(value)
+            return _joined(value)
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            return _quoted(value)
         case list() | tuple():
             return f"[{', '.join(map(literal, value))}]"
         case Mapping():
-            inside = ", ".join(f"{json.dumps(str(key))}: {literal(item)}" for key, item in value.items())
-            return f"{{{inside}}}"
+            inside = ", ".join(f"{_quoted(str(key))}: {literal(item)}" for key, item in value.items())
+            return f"{{{inside} }}"  # the space: two braces would end the expression that this stands in
         case _:
             _refuse(f"{value!r} cannot stand in an expression", "use text, numbers, lists and dicts")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("}}", "}\\u007d")
+
+
+def _joined(text: str) -> str:
+    """A text with values in it, as an f-string makes it; one that is nothing else is that value."""
+    if _HOLE.fullmatch(text) and text.count("${{") == 1:
+        return bare(text)
+    parts = [
+        f"string({part.strip()})" if at % 2 else _quoted(part) for at, part in enumerate(_HOLE.split(text))
+    ]
+    return f"({' + '.join(part for part in parts if part != _quoted(''))})"
+
+
+def speaks_of(given: Json, names: Collection[str]) -> bool:
+    """Whether expressions in it use one of these names, which are no members of anything."""
+    match given:
+        case str():
+            holes = (_TEXT.sub("", hole[1]) for hole in _HOLE.finditer(given))
+            return any(word in names for hole in holes for word in _WORD.findall(hole))
+        case list():
+            return any(speaks_of(item, names) for item in given)
+        case dict():
+            return any(speaks_of(item, names) for item in given.values())
+        case _:
+            return False
 
 
 def mentioned(given: Json) -> Iterator[str]:

@@ -12,9 +12,10 @@ from typing import Any, Final, Generic, ParamSpec, TypedDict, TypeVar, Unpack, c
 from windlass.core.errors import Fault, Invalid
 from windlass.core.task import Json
 from windlass.sdk.authoring import typed
-from windlass.sdk.authoring.building import Builder, building, current, output_of, rendered
+from windlass.sdk.authoring.building import Builder, building, current, rendered
 from windlass.sdk.authoring.options import Options, Span, check, limits_of, span
 from windlass.sdk.authoring.places import CannotCompile, Place, blamed
+from windlass.sdk.authoring.steps import add_step
 from windlass.sdk.authoring.values import Value, member
 
 P = ParamSpec("P")
@@ -32,7 +33,7 @@ class Settings(TypedDict, total=False):
     max_parallel: int
     queue_timeout: Span
     concurrency: Mapping[str, object] | int
-    rate: Mapping[str, object]
+    rate: Mapping[str, object] | str  # or short: "10/1m"
     assign: str | Mapping[str, object]
 
 
@@ -56,6 +57,9 @@ class Workflow(Generic[P, R]):
         self.id = settings.get("id", function.__name__)
         self.place = Place(function.__code__.co_filename, function.__code__.co_firstlineno)
         self._options: ChildOptions = options or {}
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            advice = "a workflow is called once, to compile it: write a plain def; steps may be async"
+            raise CannotCompile(f"{function.__name__} is no plain function; {advice}", self.place)
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -90,6 +94,9 @@ class Workflow(Generic[P, R]):
         except Exception as error:
             place = blamed(error, self.place.file)
             raise CannotCompile(f"{type(error).__name__}: {error}", place) from error
+        if not builder.steps:
+            advice = "call one, such as a function with @step, or shell(…)"
+            raise CannotCompile(f"workflow {self.id} has no step; {advice}", self.place)
         document = {"id": self.id, **self._said(), **({"inputs": inputs} if inputs else {})}
         document |= {"steps": builder.steps}
         document |= {"output": output} if output is not None else {}
@@ -142,7 +149,7 @@ def add_child(builder: Builder, workflow: str, given: Mapping[str, object], opti
     with_: dict[str, object] = {"workflow": workflow}
     with_ |= {"input": given} if given else {}
     with_ |= {key: said.pop(key) for key in ("version", "wait") if key in said}
-    return output_of(builder.add(workflow, "workflow", with_, cast(Options, said)))
+    return add_step(builder, workflow, "workflow", with_, cast(Options, said), given)
 
 
 class Decorator:

@@ -10,7 +10,7 @@ import sqlite3
 from hashlib import blake2b
 from typing import Final
 
-from windlass.worker.pipeline import Rows
+from windlass.worker.pipeline import Rows, Trouble
 
 IN_MEMORY: Final = 250_000  # rows: some 25 MB
 CACHE_KIB: Final = 32 * 1024
@@ -24,11 +24,15 @@ class Seen:
         self._disk: sqlite3.Connection | None = None
 
     def new(self, rows: Rows) -> Rows:
-        """Those that come for the first time, once each, in their order."""
+        """Those that come for the first time, once each, in their order. Raises Trouble."""
         digests = [blake2b(row.encode(errors="surrogatepass"), digest_size=16).digest() for row in rows]
-        if self._disk is None and len(self._known) + len(rows) > self._in_memory:
-            self._spill()
-        added = self._add(digests)
+        try:
+            if self._disk is None and len(self._known) + len(rows) > self._in_memory:
+                self._spill()
+            added = self._add(digests)
+        except sqlite3.Error as error:
+            message = f"the rows that were there before cannot be kept on disk: {error}"
+            raise Trouble("OSError", message, retryable=True) from None
         if len(added) == len(rows):
             return rows
         fresh: Rows = []

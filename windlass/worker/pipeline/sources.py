@@ -69,7 +69,7 @@ def _sequence(source: SequenceNumbers) -> Iterator[Rows]:
 
 
 def _csv(source: CsvFile, folders: Folders) -> Iterator[Rows]:
-    read = lines(folders.read(source.path), source.path, source.encoding)
+    read = lines(folders.read(source.path), source.path, source.encoding, keep_cr=True)
     rows = records(read, source.path, source.delimiter)
     return _without_first(rows) if source.skip_header else rows
 
