@@ -40,7 +40,11 @@ def test_it_counts_runs_as_they_come_and_names_those_that_failed(server: Server,
     expect(rate).to_contain_text("1 failed in the last hour")
     expect(page.get_by_role("region", name="Runs per minute")).to_contain_text("3 runs started")
     expect(page.get_by_role("region", name="Latency")).to_contain_text("Of the last 2 runs")
-    expect(page.get_by_role("region", name="Open runs").get_by_role("link")).to_have_text("1")
+    open_runs = page.get_by_role("region", name="Open runs")
+    expect(open_runs.locator(".figure-value")).to_have_text("1")
+    server.client.order("slow-1", "pause")  # still open, though nothing runs
+    expect(open_runs.locator(".figure-value")).to_have_text("1")
+    expect(open_runs.get_by_role("link", name="Paused")).to_have_attribute("href", "/ui/runs?status=paused")
     failed = page.get_by_role("region", name="Failed within a day", exact=True)
     expect(failed).to_contain_text("exited with 3: nope")
     expect(page.get_by_role("region", name="Nodes")).to_contain_text("1 up")

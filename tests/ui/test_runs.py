@@ -207,6 +207,40 @@ def test_what_was_taken_back_and_what_failed_is_seen(shown: Page) -> None:
     expect(shown.get_by_role("complementary", name="Step ship")).to_be_visible()
 
 
+def test_what_could_not_be_taken_back_is_said_first(server: Server, page: Page) -> None:
+    document = b"""
+id: half-undone
+steps:
+  pay: {kind: noop, undo: {kind: shell, with: {argv: [sh, -c, exit 4]}}}
+  ship: {kind: shell, needs: [pay], with: {argv: [sh, -c, exit 3]}}
+"""
+    apply(server, "half-undone", document)
+    server.client.start("half-undone", run_id="half-undone-1")
+    ended(server, "half-undone-1")
+    page.goto("/ui/runs/half-undone-1")
+    expect(page.get_by_text("1 step was not taken back")).to_be_visible()
+    page.get_by_role("button", name="Show step undo:pay").click()
+    expect(page.get_by_role("complementary", name="Step undo:pay")).to_contain_text("exited with 4")
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 768, 390])
+def test_long_names_push_no_column_of_the_list_out_of_sight(
+    server: Server, opened: OpenPage, width: int
+) -> None:
+    workflow = "a-workflow-that-somebody-gave-a-name-of-more-than-seventy-characters-one-day"
+    apply(server, workflow, f"id: {workflow}\nsteps: {{ask: {{kind: approval}}}}\n".encode())
+    run = f"{workflow}-and-a-run-{width}"
+    server.client.start(workflow, run_id=run, labels={"a-long-name": "and-a-long-value-of-a-label"})
+    page = opened(server.url, viewport={"width": width, "height": 800})
+    page.goto(f"/ui/runs?search={run}")
+    row = rows(page).first
+    expect(row).to_contain_text("waits for an approval")
+    expect(row.locator(".workflow-name:visible")).to_have_text(f"{workflow} v1")
+    expect(row.locator(".duration:visible")).to_have_count(1)
+    frame = page.locator(".table-frame")
+    assert frame.evaluate("frame => frame.scrollWidth - frame.clientWidth") == 0
+
+
 def test_the_timeline_has_a_bar_for_each_attempt(shown: Page) -> None:
     shown.goto("/ui/runs/broken-1?tab=timeline")
     line = shown.get_by_role("region", name="Timeline")
@@ -271,6 +305,7 @@ def test_a_run_is_watched_to_its_end(server: Server, page: Page, tmp_path: Path)
     step = page.locator("[data-step=gate]")
     expect(step).to_contain_text("Running")
     expect(page.get_by_role("status").filter(has_text="Live")).to_be_visible()
+    expect(page.get_by_label("What is it doing?")).to_contain_text("Step gate runs on worker local")
     gate.touch()
     expect(step).to_contain_text("Succeeded")
     expect(page.locator("[data-step=after]")).to_contain_text("Succeeded")

@@ -79,6 +79,8 @@ def test_a_token_is_shown_once_lets_in_and_is_revoked(locked: Server, opened: Op
     page.get_by_label("Show", exact=True).select_option("Valid")
     expect(page).to_have_url("/ui/settings?tab=tokens&state=valid")
     expect(row).to_have_count(0)
+    page.get_by_label("Show", exact=True).select_option("Expired")
+    expect(page.get_by_text("No token is like that")).to_be_visible()
 
 
 def test_a_secret_is_set_never_shown_and_gone(server: Server, page: Page) -> None:

@@ -1,10 +1,13 @@
 """What all pages share: the way to them, languages, themes, logins, and a server that goes and comes back."""
 
+from pathlib import Path
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.browser import WITHIN_MS, check_accessible, sign_in
-from tests.ui.conftest import OpenPage, Server
+from tests.ui.conftest import OpenPage, Server, serving
+from windlass.sdk.client import Client
 
 SECTIONS = ["Overview", "Workflows", "Runs", "Tasks", "Workers", "Cluster", "Settings"]
 
@@ -23,6 +26,8 @@ def test_every_page_is_accessible_and_fits_a_phone(page: Page, name: str) -> Non
     check_accessible(page)
     page.set_viewport_size({"width": 360, "height": 740})
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    for command in page.locator(".command pre").all():
+        assert command.evaluate("pre => pre.scrollWidth <= pre.clientWidth"), command.inner_text()
 
 
 def test_the_keyboard_is_enough_to_get_to_every_page(page: Page) -> None:
@@ -173,3 +178,54 @@ def test_a_cookie_that_is_refused_by_now_leads_to_the_login(locked: Server, open
     heading(page, "Sign in")
     sign_in(page, locked.token("admin"))
     heading(page, "Workers")
+
+
+def test_a_token_for_programs_is_not_let_in_and_not_kept(locked: Server, opened: OpenPage) -> None:
+    page = opened(locked.url)
+    page.goto("/ui/runs")
+    sign_in(page, locked.token("worker", "--namespace", "*"))
+    expect(page.get_by_role("alert")).to_contain_text("This token is for programs")
+    heading(page, "Sign in")
+    assert page.context.cookies() == []
+
+
+def test_whose_token_is_revoked_is_told_so_and_the_server_is_not_missed(
+    locked: Server, opened: OpenPage
+) -> None:
+    page = opened(locked.url)
+    page.goto("/ui/workers")
+    token = locked.token("read", "--namespace", "*")
+    sign_in(page, token)
+    heading(page, "Workers")
+    with Client(locked.url, token=locked.token("admin")) as admin:
+        admin.revoke_token(token.removeprefix("wl_").partition("_")[0])
+    heading(page, "Sign in")
+    expect(page.get_by_text("the token has expired or was revoked")).to_be_visible()
+    # What the browser still has would be refused, and written into the audit log, each time it looks.
+    with page.expect_response("**/health/live") as looked:
+        pass
+    assert looked.value.status == 200
+    expect(page.get_by_text("The server does not answer")).to_be_hidden()
+
+
+def test_who_cannot_be_signed_out_is_told(browser: Browser, opened: OpenPage, tmp_path: Path) -> None:
+    with serving(tmp_path / "data", "--login") as server:
+        page = opened(server.url)
+        page.goto("/ui/settings")
+        sign_in(page, server.token("read"))
+        heading(page, "Settings")
+        server.kill()
+        page.get_by_role("banner").get_by_role("button", name="Sign out").click()
+        expect(page.get_by_text("you are still signed in")).to_be_visible()
+
+
+def test_a_link_to_a_namespace_of_others_has_a_way_back(locked: Server, opened: OpenPage) -> None:
+    page = opened(locked.url)
+    page.goto("/ui/runs?namespace=team-b")
+    sign_in(page, locked.token("operator", "--namespace", "reports"))
+    expect(page.get_by_role("alert")).to_contain_text("this token is of the namespace reports")
+    check_accessible(page)
+    page.get_by_role("button", name="Back to reports").click()
+    expect(page).to_have_url("/ui/runs")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.get_by_role("banner").get_by_text("reports", exact=True)).to_be_visible()

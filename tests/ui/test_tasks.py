@@ -189,7 +189,14 @@ def test_who_may_only_look_is_told_what_running_takes(enter: Entering) -> None:
     button = page.get_by_role("button", name="Run", exact=True)
     expect(button).to_have_attribute("aria-disabled", "true")
     expect(button).to_have_accessible_description("This needs the role submit; yours is read.")
+    expect(page.locator(".note")).to_have_text("This needs the role submit; yours is read.")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method))
+    page.get_by_role("textbox", name="Program").click()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_have_count(0)
     check_accessible(page)
+    assert "POST" not in sent
 
 
 def test_who_may_start_but_not_operate_cannot_cancel(

@@ -35,11 +35,13 @@ STOP_S = 30.0
 
 
 @contextmanager
-def a_worker(server: Server, name: str, folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def a_worker(
+    server: Server, name: str, folder: Path, *options: str, token: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
     words = [*windlass(), "worker", "--connect", server.url, "--name", name, "--data", str(folder / name)]
     process = subprocess.Popen(
         [*words, "--slots", "2", *options],
-        env=environment(),
+        env=environment({"WINDLASS_TOKEN": token} if token else {}),
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -107,11 +109,14 @@ def test_a_worker_that_is_kicked_is_cut_off(server: Server, page: Page, tmp_path
         assert process.wait(STOP_S) == 7
 
 
-def test_the_worker_inside_the_node_cannot_be_kicked_and_says_why(page: Page) -> None:
-    page.goto("/ui/workers?worker=local")
-    button = page.get_by_role("button", name="Kick")
-    expect(button).to_have_attribute("aria-disabled", "true")
-    expect(button).to_have_accessible_description("This worker is part of its node: drain the node instead.")
+def test_who_is_chosen_far_down_comes_into_sight(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 300})
+    page.goto("/ui/workers")
+    button = page.get_by_role("button", name="Details of local")
+    button.evaluate("button => (button.closest('td').style.height = '2000px')")  # as in a long list
+    button.scroll_into_view_if_needed()
+    button.click()
+    expect(page.get_by_role("heading", level=2, name="local")).to_be_in_viewport()
 
 
 def test_the_filters_are_in_the_address(page: Page) -> None:
@@ -215,15 +220,18 @@ def test_who_is_of_one_namespace_sees_the_choices_of_its_own_runs(locked: Server
 
 @pytest.mark.parametrize("role", ["operator", "read"])
 def test_who_is_no_admin_sees_workers_and_is_told_what_orders_take(
-    locked: Server, opened: OpenPage, role: str
+    locked: Server, opened: OpenPage, role: str, tmp_path: Path
 ) -> None:
     page = opened(locked.url)
-    page.goto("/ui/workers?worker=local")
+    page.goto("/ui/workers")
     sign_in(page, locked.token(role, "--namespace", "*"))
-    button = page.get_by_role("button", name="Drain")
-    expect(button).to_have_attribute("aria-disabled", "true")
-    expect(button).to_have_accessible_description(f"This needs the role admin; yours is {role}.")
     expect(page.get_by_text("windlass token create --role worker")).to_be_visible()
+    token = locked.token("worker", "--namespace", "*")
+    with a_worker(locked, f"of-{role}", tmp_path, token=token):
+        page.get_by_role("button", name=f"Details of of-{role}").click(timeout=WITHIN_MS * 2)
+        button = page.get_by_role("button", name="Drain")
+        expect(button).to_have_attribute("aria-disabled", "true")
+        expect(button).to_have_accessible_description(f"This needs the role admin; yours is {role}.")
     page.get_by_role("link", name="Strategy").click()
     expect(page.get_by_role("region", name="Now", exact=True)).to_contain_text("locality")
     expect(page.get_by_role("button", name="Change")).to_have_attribute("aria-disabled", "true")
@@ -244,7 +252,7 @@ def test_workers_in_chinese_fit_a_phone(server: Server, opened: OpenPage) -> Non
     page = opened(server.url, locale="zh-CN", viewport={"width": 360, "height": 740}, color_scheme="dark")
     page.goto("/ui/workers?worker=local")
     expect(page.get_by_role("heading", level=1, name="工作器")).to_be_visible()
-    expect(page.get_by_role("button", name="排空")).to_be_visible()
+    expect(page.get_by_text("请改为排空节点")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
     check_accessible(page)
     page.goto("/ui/workers/strategy")
@@ -252,3 +260,16 @@ def test_workers_in_chinese_fit_a_phone(server: Server, opened: OpenPage) -> Non
     expect(page.get_by_role("button", name="更改")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
     check_accessible(page)
+
+
+def test_the_worker_inside_a_node_shows_how_it_does_and_takes_no_orders(server: Server, page: Page) -> None:
+    start(server, SHORT, "own-1")
+    page.goto("/ui/workers?worker=local")
+    own = page.get_by_role("region", name="local", exact=True)
+    expect(own).to_contain_text("100 % of")
+    expect(own).to_contain_text("takes no orders of its own")
+    for order in ("Pause", "Drain", "Kick"):
+        expect(own.get_by_role("button", name=order)).to_have_count(0)
+    check_accessible(page)
+    own.get_by_role("link", name="To the nodes").click()
+    expect(page).to_have_url("/ui/cluster")

@@ -99,53 +99,26 @@ def test_the_graph_shows_steps_and_what_they_need(server: Server, page: Page) ->
     check_accessible(page)
 
 
-def test_a_run_is_started_by_the_form_once_its_fields_fit(server: Server, page: Page) -> None:
-    save(server, "formed", REPORT)
-    page.goto("/ui/workflows/formed?tab=start")
-    form = page.get_by_role("tabpanel")
-    day = form.get_by_label("day", exact=False).first
-    start = form.get_by_role("button", name="Start a run")
-    start.click()
-    expect(form.get_by_role("alert")).to_have_text("This is needed.")
-    day.fill("tomorrow")
-    expect(form.get_by_role("alert")).to_contain_text("Has to match")
-    day.fill("2026-01-02")
-    form.get_by_label("count").fill("11")
-    expect(form.get_by_role("alert")).to_have_text("At most 10.")
-    check_accessible(page)
-    form.get_by_label("count").fill("5")
-    form.get_by_label("mode").select_option("full")
-    form.get_by_text("Run id and labels").click()
-    form.get_by_label("Run id").fill("formed 1")
-    form.get_by_label("Labels").fill("team=apples")
-    start.click()
-    expect(form.locator("p.fault")).to_contain_text("letters, digits")  # the server's word, at its field
-    form.get_by_label("Run id").fill("formed-1")
-    start.click()
-    expect(page).to_have_url("/ui/runs/formed-1")
-    run = server.client.run("formed-1")
-    assert run["input"] == {"day": "2026-01-02", "count": 5, "mode": "full"}
-    assert run["labels"] == {"team": "apples"}
-
-
-def test_a_workflow_without_inputs_takes_any_json(server: Server, page: Page) -> None:
-    save(server, "anything", PLAIN)
-    page.goto("/ui/workflows/anything?tab=start")
-    editor = page.get_by_role("textbox", name="Input")
-    editor.click()
-    page.keyboard.insert_text("{broken")
-    start = page.get_by_role("tabpanel").get_by_role("button", name="Start a run")
-    start.click()
-    expect(page.get_by_role("alert")).to_have_text("This is no JSON.")
-    check_accessible(page)
-    page.keyboard.press("Shift+Tab")
-    editor.click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text('{"a": [1, 2]}')
-    start.click()
-    expect(page).to_have_url(re.compile("/ui/runs/"))
-    run = server.client.run(page.url.rpartition("/")[2])
-    assert run["input"] == {"a": [1, 2]}
+def test_the_graph_leads_from_a_switch_to_what_it_names_and_from_a_step_to_its_fallback(
+    server: Server, page: Page
+) -> None:
+    save(
+        server,
+        "routed",
+        """
+steps:
+  route: {kind: switch, with: {cases: [{when: "${{ true }}", then: big}], default: [small]}}
+  big: {kind: noop, on_failure: {fallback: spare}}
+  small: {kind: noop}
+  spare: {kind: noop}
+""",
+    )
+    page.goto("/ui/workflows/routed")
+    graph = page.get_by_role("group", name="Steps, and what needs what")
+    for line in ("route → big", "route → small", "big → spare"):
+        expect(graph.get_by_label(line)).to_be_attached()
+    expect(graph.locator(".line.fallback")).to_have_count(1)
+    expect(page.get_by_role("row", name=re.compile("^small"))).to_contain_text("route")
 
 
 def test_a_schedule_is_set_paused_triggered_and_deleted(server: Server, page: Page) -> None:
@@ -242,6 +215,30 @@ def test_what_is_saved_is_a_version_that_can_be_compared_and_taken_up_again(
     assert third["steps"] == first["steps"]
 
 
+def test_what_is_written_stays_while_other_pages_are_looked_at(server: Server, page: Page) -> None:
+    save(server, "unsaved", PLAIN)
+    page.goto("/ui/workflows/unsaved?tab=edit")
+    write(page, f"id: unsaved\ndescription: half of it\n{PLAIN}")
+    expect(page.get_by_text("not saved yet")).to_be_visible()
+    page.get_by_role("link", name="Runs", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="Runs")).to_be_visible()
+    asks = "() => !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert page.evaluate(asks), "the browser would close the page without a word"
+    page.go_back()
+    editor = page.get_by_role("textbox", name="Workflow document, YAML")
+    expect(editor).to_contain_text("half of it")
+    page.get_by_role("button", name="Cancel").click()
+    expect(editor).not_to_contain_text("half of it")
+    assert not page.evaluate(asks)
+    page.get_by_role("link", name="Workflows", exact=True).first.click()
+    page.get_by_role("button", name="New workflow").click()
+    write(page, "id: begun\n")
+    page.get_by_role("link", name="Overview").click()
+    expect(page.get_by_role("heading", level=1, name="Overview")).to_be_visible()
+    page.go_back()
+    expect(editor).to_contain_text("id: begun")
+
+
 def test_two_editors_do_not_overwrite_each_other(server: Server, page: Page) -> None:
     save(server, "shared", "description: one\n" + PLAIN)
     page.goto("/ui/workflows/shared?tab=edit")
@@ -314,7 +311,7 @@ def test_who_may_only_read_is_told_why_nothing_can_be_changed(locked: Server, op
 
 
 def test_every_part_fits_a_phone_and_speaks_chinese(server: Server, opened: OpenPage) -> None:
-    save(server, "narrow", "schedule: '@daily'\n" + REPORT)
+    save(server, "narrow", "schedule: {cron: '@daily', input: {day: 2026-01-31}}\n" + REPORT)
     page = opened(server.url, locale="zh-CN", color_scheme="dark", viewport={"width": 360, "height": 740})
     page.goto("/ui/workflows/narrow")
     expect(page.get_by_role("tab")).to_have_count(6)

@@ -1,5 +1,6 @@
 import { namespaceOf } from "../router";
 import { heard, lost } from "./connection";
+import { parseJson } from "./exact";
 import { isAbort, problemOf, unreachable } from "./problem";
 import { signedOut } from "./session-store";
 
@@ -23,7 +24,8 @@ type Method = "GET" | "POST" | "PUT" | "DELETE";
 export async function ask<T>(method: Method, path: string, options: Options = {}): Promise<T> {
   const answer = await send(method, path, options);
   const type = answer.headers.get("Content-Type") ?? "";
-  return (type.startsWith("application/json") ? await answer.json() : await answer.text()) as T;
+  const text = await answer.text();
+  return type.startsWith("application/json") ? parseJson<T>(text) : (text as T);
 }
 
 /** The bare answer, for streams. */
@@ -45,7 +47,7 @@ export async function send(method: Method, path: string, options: Options = {}):
   heard();
   if (answer.ok) return answer;
   const problem = await problemOf(answer);
-  if (problem.status === 401 && !path.endsWith("/login")) signedOut();
+  if (problem.status === 401 && !path.endsWith("/login")) signedOut(true);
   if (problem.status === 502) lost();
   throw problem;
 }

@@ -1,5 +1,6 @@
 import { Store, useStore } from "../store";
 import { API } from "./client";
+import { parseJson } from "./exact";
 import { follow, type LiveState } from "./live";
 import { PlainReader } from "./plain";
 import { problemFrom, type Problem } from "./problem";
@@ -107,11 +108,11 @@ export class Hub {
 
   private hear(message: Message): void {
     if (message.event !== "answer") return;
-    const { read, status, body } = JSON.parse(message.data) as {
+    const { read, status, body } = parseJson<{
       read: string;
       status: number;
       body: unknown;
-    };
+    }>(message.data);
     const wanted = this.wanted.get(read);
     if (wanted === undefined) return;
     if (wanted.text === message.data && wanted.told?.problem === null) return tell(wanted, wanted.told);

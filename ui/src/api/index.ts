@@ -1,5 +1,6 @@
 export { API, address, ask, at, get, post, put, remove, type Query } from "./client";
 export { useConnection } from "./connection";
+export { isExact, parseJson } from "./exact";
 export { useFollowing } from "./hub";
 export { follow, useLive, type LiveState } from "./live";
 export { asProblem, Problem, type Fault } from "./problem";

@@ -7,6 +7,9 @@ export interface Fault {
   readonly column?: number;
 }
 
+/** The title of our own refusal of a token that pages can do nothing with. */
+export const FOR_PROGRAMS = "For programs";
+
 /** What the server refused, or that it could not be reached (status 0). `message` is for people. */
 export class Problem extends Error {
   constructor(

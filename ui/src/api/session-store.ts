@@ -12,11 +12,12 @@ export interface Whoami {
 export interface Session {
   readonly state: "unknown" | "out" | "in";
   readonly me: Whoami | null;
+  readonly refused?: boolean; // out, because what the browser showed is not valid any more
 }
 
 export const session = new Store<Session>({ state: "unknown", me: null });
 
-/** The server refuses what we show: the login page is next. */
-export function signedOut(): void {
-  session.set({ state: "out", me: null });
+/** The login page is next; `refused`: nobody asked for it. */
+export function signedOut(refused = false): void {
+  session.set({ state: "out", me: null, refused });
 }

@@ -2,6 +2,7 @@ import { useMemo } from "react";
 import { useStore } from "../store";
 import { useT } from "../words";
 import { API, get, post } from "./client";
+import { FOR_PROGRAMS, Problem } from "./problem";
 import { session, signedOut, type Role, type Session, type Whoami } from "./session-store";
 
 export type Right = "see" | "start" | "operate" | "administer";
@@ -27,17 +28,29 @@ export async function lookWhoIAm(): Promise<void> {
 }
 
 export async function signIn(token: string): Promise<void> {
-  enter(await post<Whoami>(`${API}/login`, { token }, { namespace: null }));
+  const me = await post<Whoami>(`${API}/login`, { token }, { namespace: null });
+  if (mayNothing(me)) {
+    await signOut();
+    throw new Problem(403, FOR_PROGRAMS, "");
+  }
+  enter(me);
 }
 
 export async function signOut(): Promise<void> {
-  await post<Whoami>(`${API}/logout`, undefined, { namespace: null });
+  try {
+    await post<Whoami>(`${API}/logout`, undefined, { namespace: null });
+  } catch (error) {
+    if (!(error instanceof Problem && error.status === 401)) throw error; // 401: it was over before
+  }
   signedOut();
 }
 
 function enter(me: Whoami): void {
-  session.set(me.login && me.role === null ? { state: "out", me: null } : { state: "in", me });
+  session.set(me.login && mayNothing(me) ? { state: "out", me: null } : { state: "in", me });
 }
+
+/** Nobody yet, or a token for workers and nodes: no page would show anything. */
+const mayNothing = (me: Whoami): boolean => me.role === null || RIGHTS[me.role].length === 0;
 
 export const useSession = (): Session => useStore(session);
 

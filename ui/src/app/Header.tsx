@@ -1,6 +1,7 @@
 import { signOut, useSession } from "../api/session";
 import { Button } from "../components/Button";
 import { Link } from "../components/Link";
+import { toast } from "../components/Toast";
 import { setTheme, THEMES, useTheme, type Theme } from "../theme";
 import { OVERVIEW } from "../router";
 import { LANGUAGES, setLanguage, useLanguage, useT, type Language } from "../words";
@@ -52,7 +53,10 @@ export function Header() {
             <span className="who" title={t("app.signedInAs", { who: me.who ?? "", role: me.role })}>
               {me.role}
             </span>
-            <Button kind="quiet" onClick={() => void signOut()}>
+            <Button
+              kind="quiet"
+              onClick={() => void signOut().catch(() => toast(t("app.notSignedOut"), "bad"))}
+            >
               {t("app.signOut")}
             </Button>
           </>

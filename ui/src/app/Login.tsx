@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useAct } from "../api/use";
-import { signIn } from "../api/session";
+import { signIn, useSession } from "../api/session";
 import { Copy } from "../components/Copy";
 import { Field } from "../components/Field";
 import { Form } from "../components/Form";
@@ -11,9 +11,11 @@ export function Login() {
   const t = useT();
   const [token, setToken] = useState("");
   const entering = useAct();
+  const { refused } = useSession();
   return (
     <div className="login">
       <Page title={t("login.title")} lead={t("login.lead")}>
+        {refused && entering.problem === null && <p className="note warn">{t("login.refused")}</p>}
         <Form
           submit={t("login.submit")}
           busy={entering.busy}

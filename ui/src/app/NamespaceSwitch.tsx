@@ -2,6 +2,7 @@ import { useState } from "react";
 import { at } from "../api/client";
 import { useSession } from "../api/session";
 import { useAsk } from "../api/use";
+import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
 import { Form } from "../components/Form";
@@ -11,21 +12,29 @@ import { DEFAULT, NAMESPACE, withHere, type Namespaces } from "./namespaces";
 
 const OTHER = "?";
 
-/** Which namespace the page is about. A token of one namespace has no choice, and is told which. */
+/** Which namespace the page is about. A token of one namespace has no choice, and is told which; a link may have
+ * led it to another one. */
 export function NamespaceSwitch() {
   const t = useT();
   const { me } = useSession();
   const place = usePlace();
   const [asking, setAsking] = useState(false);
-  const now = namespaceOf(place.query) ?? (me?.namespace && me.namespace !== "*" ? me.namespace : DEFAULT);
   const free = me?.namespace === "*";
+  const own = (free ? null : me?.namespace) ?? DEFAULT;
+  const now = namespaceOf(place.query) ?? own;
   const asked = useAsk<Namespaces>(free ? at("/namespaces") : null);
-  if (!free) return <span className="who">{now}</span>;
   const choose = (name: string) => {
     // What was open may not be there: its list is.
     const section = place.path.split("/").slice(0, 3).join("/");
-    navigate(`${section}?namespace=${name === DEFAULT ? "" : encodeURIComponent(name)}`);
+    navigate(`${section}?namespace=${name === own ? "" : encodeURIComponent(name)}`);
   };
+  if (!free)
+    return (
+      <>
+        <span className="who">{now}</span>
+        {now !== own && <Button onClick={() => choose(own)}>{t("app.namespaceBack", { name: own })}</Button>}
+      </>
+    );
   return (
     <>
       <select

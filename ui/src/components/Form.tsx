@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { Fault, Problem } from "../api/problem";
 import { Button } from "./Button";
 import { ProblemNote } from "./ProblemNote";
@@ -15,12 +15,20 @@ export interface FormProps {
 }
 
 export function Form({ children, submit, onSubmit, needs, busy = false, problem = null, extra }: FormProps) {
+  const form = useRef<HTMLFormElement>(null);
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    if (tries > 0) goToFault(form.current);
+  }, [tries, problem]);
   return (
     <form
+      ref={form}
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (!busy) onSubmit();
+        if (busy) return;
+        onSubmit();
+        setTries(tries + 1);
       }}
     >
       {children}
@@ -33,6 +41,15 @@ export function Form({ children, submit, onSubmit, needs, busy = false, problem 
       </div>
     </form>
   );
+}
+
+/** The first field with a mistake has the keyboard, wherever it stands: in a long form it may be out of sight. */
+function goToFault(form: HTMLFormElement | null): void {
+  const field = form?.querySelector<HTMLElement>("[aria-invalid=true]");
+  if (!field) return;
+  for (let part = field.closest("details"); part; part = part.parentElement?.closest("details") ?? null)
+    part.open = true;
+  (field.querySelector<HTMLElement>("[contenteditable=true]") ?? field).focus();
 }
 
 /** What the server said about one field: `faultAt(problem, "/expires")`. */

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { isExact } from "../api/exact";
 import { useT } from "../words";
 import { Copy } from "./Copy";
 
@@ -29,11 +30,12 @@ export function Json({ value, label, depth = 2 }: JsonProps) {
 }
 
 function Value({ value, open, name }: { value: JsonValue; open: number; name?: string }) {
-  if (value !== null && typeof value === "object") return <Branch value={value} open={open} name={name} />;
+  if (value !== null && typeof value === "object" && !isExact(value))
+    return <Branch value={value} open={open} name={name} />;
   return (
     <div className="json-line">
       {name !== undefined && <span className="json-key">{name}: </span>}
-      <Leaf value={value} />
+      {isExact(value) ? <span className="json-atom">{value.rawJSON}</span> : <Leaf value={value} />}
     </div>
   );
 }

@@ -14,7 +14,7 @@ export function Page({ title, lead, actions, crumbs, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   // A screen reader hears which page it is on; the keyboard begins at its top.
   useEffect(() => {
-    if (takeArrival()) heading.current?.focus({ preventScroll: true });
+    if (takeArrival() && !isWriting()) heading.current?.focus({ preventScroll: true });
   }, []);
   useEffect(() => {
     document.title = `${title} · Windlass`;
@@ -34,4 +34,10 @@ export function Page({ title, lead, actions, crumbs, children }: PageProps) {
       {children}
     </div>
   );
+}
+
+/** Whether somebody writes already, in the search above: a page that took a while to come takes nothing from them. */
+function isWriting(): boolean {
+  const { activeElement: field } = document;
+  return field instanceof HTMLInputElement && field.value !== "";
 }

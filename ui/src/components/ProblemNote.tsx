@@ -23,9 +23,11 @@ export function ProblemNote({ problem, again }: ProblemNoteProps) {
             <strong>{t(own.title)}</strong>
             {t("problem.then", { advice: t(own.advice) })}
           </p>
-          <p className="small" lang="en">
-            {problem.message}
-          </p>
+          {problem.message && (
+            <p className="small" lang="en">
+              {problem.message}
+            </p>
+          )}
         </>
       ) : (
         <p>

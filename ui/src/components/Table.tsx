@@ -10,6 +10,7 @@ export interface Column<T> {
   readonly end?: boolean; // aligned to the right: numbers
   readonly wideOnly?: boolean; // left out on a phone
   readonly grow?: boolean; // takes what room is left
+  readonly className?: string; // of its cells, for a page that lays them out otherwise
 }
 
 export interface TableProps<T> {
@@ -93,6 +94,7 @@ function Gap({ rows, columns }: { rows: number; columns: number }) {
 }
 
 function classOf<T>(column: Column<T>): string | undefined {
-  const names = [column.end && "end", column.wideOnly && "wide-only", column.grow && "grow"].filter(Boolean);
+  const { end, wideOnly, grow, className } = column;
+  const names = [end && "end", wideOnly && "wide-only", grow && "grow", className].filter(Boolean);
   return names.length ? names.join(" ") : undefined;
 }

@@ -5,9 +5,11 @@ import { Problem } from "../api/problem";
 import { setLanguage } from "../words";
 import { draw, key, press } from "../testing";
 import { Button } from "./Button";
+import { navigate } from "../router";
 import { Field } from "./Field";
-import { faultAt } from "./Form";
+import { faultAt, Form } from "./Form";
 import { Json } from "./Json";
+import { Page } from "./Page";
 import { ProblemNote } from "./ProblemNote";
 import { Status } from "./Status";
 import { Table, type Column } from "./Table";
@@ -157,4 +159,40 @@ test("a field is wired to its label, its hint and its fault", async () => {
     .map((id) => document.getElementById(id)?.textContent);
   expect(told).toEqual(["Short", "Too long"]);
   expect(input?.getAttribute("aria-invalid")).toBe("true");
+});
+
+test("a page that is come to has the keyboard, but takes it from nobody who writes", async () => {
+  const { place: above } = await draw(<input aria-label="search" />);
+  const search = above.querySelector("input") as HTMLInputElement;
+  navigate("/ui/runs");
+  const { place } = await draw(<Page title="Runs">…</Page>);
+  expect(document.activeElement).toBe(place.querySelector("h1"));
+  search.focus();
+  search.value = "pai";
+  navigate("/ui/workflows");
+  await draw(<Page title="Workflows">…</Page>);
+  expect(document.activeElement).toBe(search);
+});
+
+test("the first field with a mistake has the keyboard, also where it is folded away", async () => {
+  as("operator");
+  const field = (fault?: string) => (
+    <Field label="Labels" {...(fault ? { fault } : {})}>
+      {(wiring) => <input {...wiring} />}
+    </Field>
+  );
+  const form = (fault?: string) => (
+    <Form submit="Start" onSubmit={() => undefined}>
+      {field()}
+      <details>{field(fault)}</details>
+    </Form>
+  );
+  const { place, again } = await draw(form("no"));
+  expect(place.querySelector("details")?.open).toBe(false);
+  await press(place.querySelector("button"));
+  expect(place.querySelector("details")?.open).toBe(true);
+  expect(document.activeElement).toBe(place.querySelectorAll("input")[1]);
+  place.querySelectorAll("input")[0]?.focus();
+  await again(form());
+  expect(document.activeElement).toBe(place.querySelectorAll("input")[0]);
 });

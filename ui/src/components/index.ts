@@ -7,7 +7,7 @@ export { Dialog } from "./Dialog";
 export { Duration } from "./Duration";
 export { Empty } from "./Empty";
 export { Facts } from "./Facts";
-export { Field } from "./Field";
+export { Field, type FieldWiring } from "./Field";
 export { faultAt, Form } from "./Form";
 export { Json, type JsonValue } from "./Json";
 export { Lazy, type Load } from "./Lazy";

@@ -1,7 +1,7 @@
-import type { Problem } from "../api/problem";
+import { FOR_PROGRAMS, type Problem } from "../api/problem";
 import { shared, type SharedKey } from "../words";
 
-// Titles of the server that say more than their status.
+// Titles that say more than their status.
 const TITLES: Readonly<Record<string, string>> = {
   "Run not found": "404.run",
   "Execution not found": "404.run",
@@ -9,6 +9,7 @@ const TITLES: Readonly<Record<string, string>> = {
   "Schedule not found": "404.schedule",
   "Workflow already exists": "409.exists",
   Stuck: "409.stuck",
+  [FOR_PROGRAMS]: "403.worker",
 };
 
 export interface ProblemWords {

@@ -38,6 +38,21 @@ describe("the graph", () => {
     expect(lines.map((line) => line.kind)).toEqual(["needs", "skipped", "undo"]);
   });
 
+  it("leads from a step to the one that runs in its place if it fails", () => {
+    const steps = [aStep("a", { fallback: "b" }), aStep("b"), aStep("c", { needs: ["a"] })];
+    const { boxes, lines } = draw(steps);
+    expect(boxes.map((box) => [box.name, box.level])).toEqual([
+      ["a", 0],
+      ["b", 1],
+      ["c", 1],
+    ]);
+    expect(lines.map(({ from, to, kind }) => [from, to, kind])).toEqual([
+      ["a", "b", "fallback"],
+      ["a", "c", "needs"],
+    ]);
+    expect(sameShape(steps, [aStep("a"), aStep("b"), aStep("c", { needs: ["a"] })])).toBe(false);
+  });
+
   it("keeps its shape while only states change", () => {
     const before = [aStep("a"), aStep("b", { needs: ["a"], status: "waiting" })];
     const after = [aStep("a"), aStep("b", { needs: ["a"], status: "skipped" })];

@@ -1,4 +1,4 @@
-import { shapeOf, type Drawable, type Shape } from "./shape";
+import { shapeOf, type Drawable, type Shape, type Why } from "./shape";
 
 /** A shape with the steps as they are now. */
 export interface Drawing<S extends Drawable> {
@@ -17,7 +17,7 @@ export interface Box<S extends Drawable> {
 export interface Line {
   readonly from: string;
   readonly to: string;
-  readonly kind: "needs" | "undo" | "skipped";
+  readonly kind: Why | "skipped";
 }
 
 /** The steps in their boxes. Quick: it is done for each change of a step, the shape is not. */
@@ -29,10 +29,10 @@ export function filled<S extends Drawable>(shape: Shape, steps: readonly S[]): D
       name,
       steps: members.flatMap((place) => steps[place] ?? []),
     })),
-    lines: shape.lines.map(({ from, to, undo, behind }) => {
-      if (undo) return { from, to, kind: "undo" };
+    lines: shape.lines.map(({ from, to, why, behind }) => {
+      if (why === "undo") return { from, to, kind: why };
       const skipped = behind.every((place) => steps[place]?.status === "skipped");
-      return { from, to, kind: skipped ? "skipped" : "needs" };
+      return { from, to, kind: skipped ? "skipped" : why };
     }),
     grouped: shape.grouped,
   };

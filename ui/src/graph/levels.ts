@@ -1,8 +1,24 @@
-import type { Drawable } from "./shape";
+import type { Drawable, Why } from "./shape";
 
-/** What has to be there before a step is: what it needs, and what it takes back. */
-export const beforeOf = (step: Drawable): readonly string[] =>
-  step.of == null ? step.needs : [step.of, ...step.needs];
+/** For each step that runs in the place of others: which. */
+export function replacedBy(steps: readonly Drawable[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { id, fallback } of steps) {
+    if (fallback == null) continue;
+    const others = found.get(fallback);
+    if (others === undefined) found.set(fallback, [id]);
+    else others.push(id);
+  }
+  return found;
+}
+
+/** What has to be there before a step is: what it needs, what it takes back, and what it may have to stand in for. */
+export function beforeOf(step: Drawable, replaced: ReturnType<typeof replacedBy>): readonly [string, Why][] {
+  const before = step.needs.map((id): [string, Why] => [id, "needs"]);
+  if (step.of != null) before.unshift([step.of, "undo"]);
+  for (const id of replaced.get(step.id) ?? []) before.push([id, "fallback"]);
+  return before;
+}
 
 /** How far each step is from the beginning: one more than the farthest of those it needs. */
 export function levelsOf(steps: readonly Drawable[]): Map<string, number> {
@@ -10,8 +26,11 @@ export function levelsOf(steps: readonly Drawable[]): Map<string, number> {
   const levels = new Map<string, number>();
   const waits = new Map<string, number>();
   const next = new Map<string, string[]>();
+  const replaced = replacedBy(steps);
   for (const step of steps) {
-    const before = beforeOf(step).filter((id) => known.has(id));
+    const before = beforeOf(step, replaced)
+      .map(([id]) => id)
+      .filter((id) => known.has(id));
     waits.set(step.id, before.length);
     for (const id of before) {
       const followers = next.get(id);

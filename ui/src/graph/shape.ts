@@ -1,4 +1,4 @@
-import { beforeOf, levelsOf } from "./levels";
+import { beforeOf, levelsOf, replacedBy } from "./levels";
 import { commonName, waysToGroup } from "./names";
 import { reduced } from "./reduce";
 
@@ -11,6 +11,7 @@ export interface Drawable {
   readonly id: string;
   readonly needs: readonly string[];
   readonly of?: string | null; // the step that it takes back
+  readonly fallback?: string | null; // the step that runs in its place if it fails
   readonly status?: string;
 }
 
@@ -32,9 +33,12 @@ export interface BoxShape {
 export interface LineShape {
   readonly from: string; // keys of boxes
   readonly to: string;
-  readonly undo: boolean;
+  readonly why: Why;
   readonly behind: readonly number[]; // the steps that need something there
 }
+
+/** It needs that one, takes it back, or runs in its place. */
+export type Why = "needs" | "undo" | "fallback";
 
 /**
  * Boxes and lines: each step a box, or, if steps or lines are too many, groups by level and name, by level, or by
@@ -91,19 +95,19 @@ function grouping(steps: readonly Drawable[], level: Level, way: (step: Drawable
 function linesOf(boxes: readonly BoxShape[], steps: readonly Drawable[]): LineShape[] {
   const boxOf = new Map<string, string>();
   for (const box of boxes) for (const place of box.members) boxOf.set(steps[place]?.id ?? "", box.key);
-  const lines = new Map<string, { from: string; to: string; undo: boolean; behind: number[] }>();
+  const replaced = replacedBy(steps);
+  const lines = new Map<string, { from: string; to: string; why: Why; behind: number[] }>();
   for (const box of boxes)
     for (const place of box.members) {
       const step = steps[place] as Drawable;
-      for (const id of beforeOf(step)) {
+      for (const [id, why] of beforeOf(step, replaced)) {
         const from = boxOf.get(id);
         if (from === undefined || from === box.key) continue;
-        const undo = step.of === id;
         const name = `${from}\n${box.key}`;
         const line = lines.get(name);
-        if (line === undefined) lines.set(name, { from, to: box.key, undo, behind: [place] });
+        if (line === undefined) lines.set(name, { from, to: box.key, why, behind: [place] });
         else {
-          line.undo &&= undo;
+          if (line.why !== why) line.why = "needs"; // of a group: the plainest
           line.behind.push(place);
         }
       }
@@ -118,7 +122,13 @@ export function sameShape(one: readonly Drawable[], other: readonly Drawable[]):
   return one.every((step, place) => {
     const now = other[place];
     if (now === step) return true;
-    return now !== undefined && now.id === step.id && now.of === step.of && sameList(now.needs, step.needs);
+    return (
+      now !== undefined &&
+      now.id === step.id &&
+      now.of === step.of &&
+      now.fallback === step.fallback &&
+      sameList(now.needs, step.needs)
+    );
   });
 }
 

@@ -83,6 +83,12 @@ test("what is read back is what was shown", () => {
     expect(read(spec({ type }), textOf(spec({ type }), value as never))).toEqual({ given: true, value });
 });
 
+test("what is null unless it is given begins empty, and is left to the default", () => {
+  const optional = spec({ name: "note", type: "string", preset: null });
+  expect(textsOf([optional], { note: null })).toEqual({ note: "" });
+  expect(readAll([optional], { note: "" })).toEqual({ value: {}, faults: {} });
+});
+
 test("fields begin with what was given, else with the defaults", () => {
   const specs = [spec({ name: "a", preset: "one" }), spec({ name: "b", preset: "two" }), spec({ name: "c" })];
   expect(textsOf(specs, { b: "mine" })).toEqual({ a: "one", b: "mine", c: "" });

@@ -1,3 +1,4 @@
+import { isExact, parseJson } from "../api/exact";
 import type { JsonValue } from "../components";
 
 export type InputType = "any" | "string" | "integer" | "number" | "boolean" | "list" | "object";
@@ -60,7 +61,7 @@ export function specsOf(inputs: unknown): InputSpec[] | null {
 
 /** How a value stands in its field. */
 export function textOf(spec: InputSpec, value: JsonValue | undefined): string {
-  if (value === undefined) return "";
+  if (value === undefined || (value === null && spec.preset === null)) return "";
   if (spec.options) return JSON.stringify(value);
   if (typeof value === "string") {
     if (spec.type === "string") return value;
@@ -87,7 +88,7 @@ export function read(spec: InputSpec, text: string): Read {
     if (spec.required && spec.preset === undefined) return wrong("needed");
     return { given: false };
   }
-  if (spec.options) return { given: true, value: JSON.parse(text) as JsonValue };
+  if (spec.options) return { given: true, value: parseJson<JsonValue>(text) };
   const parsed = parse(spec.type, text);
   if ("fault" in parsed) return { given: false, fault: parsed.fault };
   const fault = bounds(spec, parsed.value);
@@ -114,21 +115,26 @@ function parse(type: InputType, text: string): { value: JsonValue } | { fault: F
     case "string":
       return { value: text };
     case "integer":
-      return /^\s*[-+]?\d+\s*$/.test(text) ? { value: Number(text) } : { fault: { key: "notInteger" } };
+      return /^\s*[-+]?\d+\s*$/.test(text) ? { value: wholeOf(text) } : { fault: { key: "notInteger" } };
     case "number":
       return Number.isFinite(Number(text)) ? { value: Number(text) } : { fault: { key: "notNumber" } };
     case "any":
-      return { value: isJson(text) ? (JSON.parse(text) as JsonValue) : text };
+      return { value: isJson(text) ? parseJson<JsonValue>(text) : text };
     case "boolean":
     case "list":
     case "object": {
       if (!isJson(text)) return { fault: { key: "notJson" } };
-      const value = JSON.parse(text) as JsonValue;
+      const value = parseJson<JsonValue>(text);
       if (type === "list" && !Array.isArray(value)) return { fault: { key: "notList" } };
       if (type === "object" && !isObject(value)) return { fault: { key: "notObject" } };
       return { value };
     }
   }
+}
+
+/** As JSON has it, which knows neither a plus nor zeros in front: all digits stay. */
+function wholeOf(text: string): JsonValue {
+  return parseJson<JsonValue>(text.trim().replace(/^\+?(-?)0*(?=\d)/, "$1"));
 }
 
 function bounds(spec: InputSpec, value: JsonValue): FieldFault | null {
@@ -170,5 +176,5 @@ function isJson(text: string): boolean {
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExact(value);
 }

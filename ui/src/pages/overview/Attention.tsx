@@ -35,7 +35,7 @@ export function Attention({ view }: { view: OverviewView }) {
       )}
       {view.failed.length > 0 && (
         <Card title={t("failed")} actions={<Link to="/ui/runs?status=failed">{t("all")}</Link>}>
-          <RunRows label={t("failed")} runs={view.failed} shows="started" />
+          <RunRows label={t("failed")} runs={view.failed} shows="ended" />
         </Card>
       )}
       {old.length > 0 && (

@@ -8,7 +8,7 @@ import { words } from "./words";
 export interface RunRowsProps {
   readonly label: string;
   readonly runs: readonly RunItem[];
-  readonly shows: "started" | "age";
+  readonly shows: "started" | "ended" | "age";
 }
 
 /** A few runs that somebody should look at. */
@@ -34,20 +34,20 @@ export function RunRows({ label, runs, shows }: RunRowsProps) {
     end: true,
     cell: (row) => <Duration from={row.startedAt} />,
   };
-  const started: Column<RunItem> = {
-    key: "started",
-    head: t("started"),
+  const moment: Column<RunItem> = {
+    key: "moment",
+    head: t(shows === "ended" ? "ended" : "started"),
     end: true,
     cell: (row) => (
       <span className="nowrap">
-        <Time at={row.startedAt} style="ago" />
+        <Time at={shows === "ended" ? row.endedAt : row.startedAt} style="ago" />
       </span>
     ),
   };
   return (
     <Table
       label={t("runsOf", { what: label })}
-      columns={shows === "started" ? [run, started] : [run, age]}
+      columns={[run, shows === "age" ? age : moment]}
       rows={runs}
       rowKey={(row) => row.id}
     />

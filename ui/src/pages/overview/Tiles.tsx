@@ -1,10 +1,12 @@
 import { Link } from "../../components";
-import { localeOf, useLanguage, useWords } from "../../words";
+import { localeOf, useLanguage, useT, useWords } from "../../words";
 import { Figure } from "./Figure";
 import { figuresOf, OPEN_MAX } from "./figures";
 import { Hour } from "./Hour";
 import type { OverviewView } from "./types";
 import { words } from "./words";
+
+const OPEN = ["running", "queued", "paused"] as const; // those that are stuck have a place of their own
 
 export interface TilesProps {
   readonly view: OverviewView;
@@ -14,10 +16,11 @@ export interface TilesProps {
 /** The four numbers that say how things go. */
 export function Tiles({ view, duration }: TilesProps) {
   const t = useWords(words);
+  const shared = useT();
   const locale = localeOf(useLanguage());
   const number = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
   const share = new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 1 });
-  const figures = figuresOf(view.minutes);
+  const figures = figuresOf(view.minutes, view.asOf);
   const { p50Seconds, p95Seconds, runs } = view.latency;
   const open = view.openRuns >= OPEN_MAX ? `${number.format(OPEN_MAX)}+` : number.format(view.openRuns);
   return (
@@ -44,8 +47,15 @@ export function Tiles({ view, duration }: TilesProps) {
           </p>
           {runs > 0 && <p className="soft small">{t("latencyFrom", { count: runs })}</p>}
         </Figure>
-        <Figure label={t("openRuns")} value={<Link to="/ui/runs?status=running">{open}</Link>}>
+        <Figure label={t("openRuns")} value={open}>
           <p className="soft small">{t("openMore")}</p>
+          <p className="small actions">
+            {OPEN.map((status) => (
+              <Link key={status} to={`/ui/runs?status=${status}`}>
+                {shared(`status.${status}`)}
+              </Link>
+            ))}
+          </p>
         </Figure>
       </div>
       <p className="soft small">

@@ -9,20 +9,26 @@ const minute = (started: number, succeeded = 0, failed = 0): Minute => ({
   failed,
   other: 0,
 });
+const hour = (...started: number[]): Minute[] =>
+  started.map((count, number) => ({ ...minute(count), at: new Date(number * 60_000).toISOString() }));
+const at = (minutes: number) => new Date(minutes * 60_000).toISOString();
 
-test("runs per minute are of whole minutes, not of the one that has just begun", () => {
-  const minutes = [minute(99), minute(10), minute(10), minute(10), minute(10), minute(20), minute(1)];
-  expect(figuresOf(minutes).perMinute).toBe(12);
-  expect(figuresOf(minutes).lastHour).toBe(160);
+test("runs per minute are those of the last five minutes and of the one that has just begun", () => {
+  const minutes = hour(99, 10, 10, 10, 10, 20, 6);
+  expect(figuresOf(minutes, at(6.5)).perMinute).toBe(12); // 66 in five and a half minutes
+  expect(figuresOf(minutes, at(6.5)).lastHour).toBe(165);
+  expect(figuresOf(hour(7, 0, 0, 0, 0, 0, 0, 0), at(7.5)).perMinute).toBe(0);
 });
 
-test("in the first minute, what has begun so far counts", () => {
-  expect(figuresOf([minute(0), minute(7)]).perMinute).toBe(7);
+test("the first runs of a server are not spread over minutes in which there was nothing", () => {
+  expect(figuresOf(hour(0, 0, 0, 0, 0, 1, 30), at(6.5)).perMinute).toBeCloseTo(31 / 1.5);
+  expect(figuresOf(hour(0, 7), at(1.1)).perMinute).toBe(7); // in the first minute, what has begun so far counts
+  expect(figuresOf(hour(0, 0), at(1.1)).perMinute).toBe(0);
 });
 
 test("the success rate is of what succeeded or failed; without any there is none", () => {
-  expect(figuresOf([minute(4, 3, 1)]).successRate).toBe(0.75);
-  expect(figuresOf([minute(4)]).successRate).toBeNull();
+  expect(figuresOf([minute(4, 3, 1)], at(1)).successRate).toBe(0.75);
+  expect(figuresOf([minute(4)], at(1)).successRate).toBeNull();
 });
 
 test("charts begin where something was counted, and are never shorter than ten minutes", () => {

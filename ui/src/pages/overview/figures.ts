@@ -3,7 +3,7 @@ import type { Minute, OverviewView, WorkersView } from "./types";
 export const OPEN_MAX = 1_000; // beyond, the server stops counting
 
 export interface Figures {
-  readonly perMinute: number; // of the last five whole minutes
+  readonly perMinute: number; // over the last five minutes, or since runs began to come
   readonly lastHour: number;
   readonly started: readonly number[]; // minute by minute, from where something was counted
   readonly successRate: number | null; // of the runs that ended well or failed; null: none did
@@ -12,24 +12,34 @@ export interface Figures {
 }
 
 const RECENT = 5;
+const MINUTE_MS = 60_000;
 
-export function figuresOf(minutes: readonly Minute[]): Figures {
-  const whole = minutes.slice(0, -1).slice(-RECENT);
-  const now = minutes.at(-1)?.started ?? 0;
-  const recent = sum(whole.map((minute) => minute.started));
+export function figuresOf(minutes: readonly Minute[], asOf: string): Figures {
   const succeeded = sum(minutes.map((minute) => minute.succeeded));
   const failed = sum(minutes.map((minute) => minute.failed));
   const ended = succeeded + failed;
   const drawn = drawnOf(minutes);
   return {
-    // A server that has just begun has no whole minute yet.
-    perMinute: recent ? recent / RECENT : now,
+    perMinute: rateOf(minutes, asOf),
     lastHour: sum(minutes.map((minute) => minute.started)),
     started: drawn.map((minute) => minute.started),
     successRate: ended ? succeeded / ended : null,
     failed: drawn.map((minute) => minute.failed),
     failedLastHour: failed,
   };
+}
+
+/**
+ * Runs per minute over the last five and the one that has just begun. Of a server on which nothing began before, the
+ * time since then: nobody's first runs are spread over minutes in which there was nothing.
+ */
+function rateOf(minutes: readonly Minute[], asOf: string): number {
+  const first = minutes.findIndex((minute) => minute.started > 0);
+  const counted = minutes.slice(Math.max(first, minutes.length - RECENT - 1));
+  const [from, now] = [counted[0], Date.parse(asOf)];
+  if (first < 0 || from === undefined) return 0;
+  const passed = (now - Date.parse(from.at)) / MINUTE_MS;
+  return sum(counted.map((minute) => minute.started)) / Math.max(1, passed);
 }
 
 const DRAWN_MIN = 10;

@@ -3,7 +3,7 @@ import { defineWords } from "../../words";
 export const words = defineWords({
   en: {
     perMinute: "Runs per minute",
-    perMinuteMore: "{count} {count|run|runs} started in the last hour",
+    perMinuteMore: "Over the last 5 minutes; {count} {count|run|runs} started in the last hour",
     chartStarted: "Runs started, minute by minute, over the last hour",
     minutesAgo: "{count} min ago",
     mostAtOnce: "at most {count}/min",
@@ -50,13 +50,14 @@ export const words = defineWords({
     noWorkers: "No worker is connected: steps wait.",
     run: "Run",
     started: "Started",
+    ended: "Ended",
     openFor: "Open for",
     empty: "Nothing runs here yet",
     newWorkflow: "Write a workflow",
   },
   zh: {
     perMinute: "每分钟运行数",
-    perMinuteMore: "最近一小时启动了 {count} 次运行",
+    perMinuteMore: "按最近 5 分钟计算；最近一小时启动了 {count} 次运行",
     chartStarted: "最近一小时每分钟启动的运行数",
     minutesAgo: "{count} 分钟前",
     mostAtOnce: "最高 {count}/分",
@@ -103,6 +104,7 @@ export const words = defineWords({
     noWorkers: "没有已连接的工作器，步骤会一直等待。",
     run: "运行",
     started: "开始时间",
+    ended: "结束时间",
     openFor: "已持续",
     empty: "这里还没有运行",
     newWorkflow: "新建工作流",

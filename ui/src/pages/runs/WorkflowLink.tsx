@@ -9,9 +9,9 @@ export function WorkflowLink({ run }: { readonly run: Pick<RunItem, "workflow" |
   const t = useWords(words);
   if (run.version === 0)
     return (
-      <>
+      <span className="workflow-name">
         {run.workflow} <span className="workflow-own soft small">{t("own")}</span>
-      </>
+      </span>
     );
   return (
     <span className="workflow-name">

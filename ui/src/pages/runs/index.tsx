@@ -72,7 +72,7 @@ function useColumns(): readonly Column<RunItem>[] {
           <>
             <Status value={run.status} />
             {run.waitingFor && (
-              <div className="soft small">
+              <div className="waits-for soft small">
                 {t(run.waitingFor === "approval" ? "waitsForApproval" : "waitsForSignal")}
               </div>
             )}
@@ -85,20 +85,42 @@ function useColumns(): readonly Column<RunItem>[] {
         grow: true,
         cell: (run) => (
           <>
-            <Link to={pathTo("/ui/runs/:run", { run: run.id })}>{run.id}</Link>
-            <div className="narrow-only small">
+            <Link to={pathTo("/ui/runs/:run", { run: run.id })} title={run.id}>
+              {run.id}
+            </Link>
+            <div className="below workflow-below small">
               <WorkflowLink run={run} />
+            </div>
+            <div className="below times-below soft small">
+              <Time at={run.startedAt} style="ago" /> ·{" "}
+              <Duration seconds={run.durationSeconds} from={run.startedAt} to={run.endedAt} />
             </div>
           </>
         ),
       },
-      { key: "workflow", head: t("workflow"), wideOnly: true, cell: (run) => <WorkflowLink run={run} /> },
-      { key: "labels", head: t("labels"), wideOnly: true, cell: (run) => <Labels labels={run.labels} /> },
-      { key: "started", head: t("started"), wideOnly: true, cell: (run) => <Time at={run.startedAt} /> },
+      {
+        key: "workflow",
+        head: t("workflow"),
+        className: "workflow-column",
+        cell: (run) => <WorkflowLink run={run} />,
+      },
+      {
+        key: "labels",
+        head: t("labels"),
+        className: "labels-column",
+        cell: (run) => <Labels labels={run.labels} />,
+      },
+      {
+        key: "started",
+        head: t("started"),
+        className: "times-column",
+        cell: (run) => <Time at={run.startedAt} />,
+      },
       {
         key: "duration",
         head: t("duration"),
         end: true,
+        className: "times-column",
         cell: (run) => <Duration seconds={run.durationSeconds} from={run.startedAt} to={run.endedAt} />,
       },
     ],

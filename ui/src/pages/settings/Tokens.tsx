@@ -123,9 +123,13 @@ export function Tokens() {
             more={found.more}
             loading={found.loading}
             empty={
-              <Empty title={t("noTokens")} command={FIRST}>
-                {t("noTokensMore")}
-              </Empty>
+              filter.state === "all" ? (
+                <Empty title={t("noTokens")} command={FIRST}>
+                  {t("noTokensMore")}
+                </Empty>
+              ) : (
+                <Empty title={t("noTokensMatch")}>{t("noTokensMatchMore")}</Empty>
+              )
             }
           />
         </Card>

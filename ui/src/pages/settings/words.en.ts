@@ -42,10 +42,12 @@ export const en = {
     "Every node refuses it within a second. Whoever uses it is sent away. This cannot be taken back.",
   revoked: "{name} is refused from now on.",
   noTokens: "No tokens yet",
+  noTokensMatch: "No token is like that",
+  noTokensMatchMore: "Show all of them instead.",
   noTokensMore: "Create one above, or at the data folder:",
   "role.read": "sees workflows, runs and what steps print",
   "role.submit": "sees, and starts runs and tasks",
-  "role.operator": "that, and saves workflows, stops runs, keeps secrets and webhooks",
+  "role.operator": "sees and starts; saves workflows, stops runs, keeps secrets and webhooks",
   "role.admin": "everything, in all namespaces",
   "role.worker": "for workers: runs steps, and nothing else",
 

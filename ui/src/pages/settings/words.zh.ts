@@ -43,10 +43,12 @@ export const zh: Record<keyof typeof en, string> = {
   revokeMore: "所有节点会在一秒内拒绝它，正在使用者会被断开。此操作不可撤销。",
   revoked: "{name} 已被吊销。",
   noTokens: "还没有令牌",
+  noTokensMatch: "没有这种状态的令牌",
+  noTokensMatchMore: "请改为显示全部。",
   noTokensMore: "在上方创建，或在数据目录执行：",
   "role.read": "查看工作流、运行和步骤输出",
   "role.submit": "查看，并启动运行和任务",
-  "role.operator": "在此基础上，保存工作流、停止运行、管理机密和 Webhook",
+  "role.operator": "查看、启动，并可保存工作流、停止运行、管理机密和 Webhook",
   "role.admin": "全部命名空间的全部操作",
   "role.worker": "供工作器使用：只能执行步骤",
 

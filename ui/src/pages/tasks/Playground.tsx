@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { at, post, useAct } from "../../api";
+import { at, post, useAct, useMay } from "../../api";
 import { Button, Card, Confirm, Copy, faultAt, Field, Form, Lazy } from "../../components";
 import { useT, useWords } from "../../words";
 import { draftOf, keepDraft } from "./draft";
@@ -9,6 +9,7 @@ import { bodyOf, curlOf, NO_WISHES } from "./request";
 import { sampleOf } from "./samples";
 import { TaskProblem } from "./TaskProblem";
 import type { Envelope } from "./types";
+import { useServer } from "./useServer";
 import { words } from "./words";
 
 const loadEditor = () => import("./Editor");
@@ -31,17 +32,21 @@ export function Playground({ offers, offer, onLanguage, onStarted }: PlaygroundP
   const [wishes, setWishes] = useState(NO_WISHES);
   const [asking, setAsking] = useState(false);
   const sending = useAct();
+  const may = useMay("start");
+  const server = useServer();
   const code = codes[language] ?? draftOf(language);
   const write = (text: string) => {
     setCodes((now) => ({ ...now, [language]: text }));
     keepDraft(language, text);
   };
   const body = bodyOf({ language, version, code, stdin }, wishes);
-  const run = () =>
+  const run = () => {
+    if (!may.ok) return; // the editor has a key for it, which no disabled button keeps back
     void sending.act(async () => {
       const answer = await post<Envelope<{ taskId: string }>>(at("/tasks"), body);
       onStarted(answer.data.taskId);
     });
+  };
   return (
     <Card>
       <Form
@@ -54,8 +59,8 @@ export function Playground({ offers, offer, onLanguage, onStarted }: PlaygroundP
             <Button disabled={code === sampleOf(language)} onClick={() => setAsking(true)}>
               {t("sample")}
             </Button>
-            <Copy text={curlOf(body, location.origin)} label={t("asCurl")} words={t("asCurl")} />
-            <span className="soft small wide-only">{t("runHint")}</span>
+            <Copy text={curlOf(body, server)} label={t("asCurl")} words={t("asCurl")} />
+            {may.ok && <span className="soft small wide-only">{t("runHint")}</span>}
           </>
         }
       >
@@ -99,6 +104,7 @@ export function Playground({ offers, offer, onLanguage, onStarted }: PlaygroundP
         </Field>
         <Limits offer={offer} wishes={wishes} onChange={setWishes} problem={sending.problem} />
         <TaskProblem problem={sending.problem} />
+        {!may.ok && <p className="note warn">{may.reason}</p>}
       </Form>
       <Confirm
         open={asking}

@@ -15,11 +15,14 @@ import {
 import { choice, pathTo, text, useFilters } from "../../router";
 import { useWords } from "../../words";
 import { Typed } from "../runs/Typed";
+import { failureText } from "./failure";
+import { curlOf } from "./request";
 import { SHOWN_AS, STATUSES, type Envelope, type TaskItem } from "./types";
+import { useServer } from "./useServer";
 import { words } from "./words";
 
 const FILTERS = { search: text(), status: choice(["all", ...STATUSES], "all"), of: text() };
-const SEND = `curl -s 'ORIGIN/api/v1/tasks?wait=30s' -H 'Content-Type: application/json' -d '{"language": "python", "code": "print(6 * 7)"}'`;
+const SENT = { language: "python", code: "print(6 * 7)" };
 
 const pick = (answer: Envelope<{ items: readonly TaskItem[]; next: string | null }>) => answer.data;
 
@@ -31,6 +34,7 @@ export interface RecentProps {
 /** Tasks, the newest first. */
 export function Recent({ languages, turn }: RecentProps) {
   const t = useWords(words);
+  const server = useServer();
   const [filter, setFilter] = useFilters(FILTERS);
   const status = filter.status === "all" ? "" : filter.status;
   const found = usePages<TaskItem>(at("/tasks"), {
@@ -58,7 +62,13 @@ export function Recent({ languages, turn }: RecentProps) {
       head: t("status"),
       cell: (task) => <Status value={SHOWN_AS[task.status]} label={t(`status.${task.status}`)} />,
     },
-    { key: "why", head: t("why"), wideOnly: true, grow: true, cell: (task) => task.failure?.message ?? "" },
+    {
+      key: "why",
+      head: t("why"),
+      wideOnly: true,
+      grow: true,
+      cell: (task) => task.failure && failureText(task.failure, t),
+    },
     {
       key: "at",
       head: t("created"),
@@ -134,7 +144,7 @@ export function Recent({ languages, turn }: RecentProps) {
           filtered ? (
             <Empty title={t("noneMatch")}>{t("noneMatchMore")}</Empty>
           ) : (
-            <Empty title={t("noneRecent")} command={SEND.replace("ORIGIN", location.origin)}>
+            <Empty title={t("noneRecent")} command={curlOf(SENT, server)}>
               {t("noneRecentMore")}
             </Empty>
           )

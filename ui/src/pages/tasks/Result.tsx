@@ -2,6 +2,7 @@ import { Card, Duration, Facts, Link, Time } from "../../components";
 import { pathTo } from "../../router";
 import { useWords } from "../../words";
 import { sizeOf } from "../sizes";
+import { failureText } from "./failure";
 import { limitText } from "./limitText";
 import { PROTECTIONS } from "./languages";
 import type { Task } from "./types";
@@ -18,11 +19,7 @@ export function Result({ task }: { readonly task: Task }) {
         {result?.exceeded && (
           <p className="note warn">{t("exceeded", { limit: limitText(result.exceeded, t) })}</p>
         )}
-        {task.failure && (
-          <p className="note bad">
-            {t("failure", { type: task.failure.type, message: task.failure.message })}
-          </p>
-        )}
+        {task.failure && <p className="note bad">{failureText(task.failure, t)}</p>}
         <Facts
           facts={[
             [t("exitCode"), result?.exitCode ?? none],

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { at, useAsk } from "../../api";
+import { at, useAsk, useSession } from "../../api";
 import { Copy, Empty, Page, ProblemNote } from "../../components";
 import { text, useFilters } from "../../router";
 import { useT, useWords } from "../../words";
@@ -18,6 +18,7 @@ const FILTERS = { language: text() };
 export default function Tasks() {
   const t = useWords(words);
   const shared = useT();
+  const { me } = useSession();
   const [filter, setFilter] = useFilters(FILTERS);
   const [started, setStarted] = useState<string[]>([]);
   const [endings, setEndings] = useState(0);
@@ -33,7 +34,7 @@ export default function Tasks() {
         <Empty title={t("noLanguages")} command="windlass doctor">
           <p>{t("noLanguagesMore")}</p>
           <p>{t("noWorkers")}</p>
-          <Copy shown text={connectCommand(location)} />
+          <Copy shown text={connectCommand(location, me?.login ?? false)} />
         </Empty>
       )}
       {offer && (

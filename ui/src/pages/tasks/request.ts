@@ -1,3 +1,4 @@
+import { NAMESPACE } from "../../app/namespaces";
 import type { Protection } from "./languages";
 
 /** What stands in the form. Empty: as the server has it. */
@@ -47,8 +48,23 @@ export function bodyOf(program: Program, wishes: Wishes): Record<string, unknown
   return body;
 }
 
+/** Where a command goes: to this server, as who is logged in here would send it. */
+export interface Server {
+  readonly origin: string;
+  readonly login: boolean; // it wants a token, which the command takes from the environment
+  readonly namespace: string | null; // null: that of the token
+}
+
 /** The same for the command line, to copy. */
-export function curlOf(body: Record<string, unknown>, origin: string): string {
+export function curlOf(body: Record<string, unknown>, server: Server): string {
   const text = JSON.stringify(body).replaceAll("'", "'\\''");
-  return `curl -s '${origin}/api/v1/tasks?wait=30s' -H 'Content-Type: application/json' -d '${text}'`;
+  return [
+    `curl -s '${server.origin}/api/v1/tasks?wait=30s' -H 'Content-Type: application/json'`,
+    ...(server.login ? ['-H "Authorization: Bearer $WINDLASS_TOKEN"'] : []),
+    // The address may name anything, and what is copied is run by a shell.
+    ...(server.namespace && NAMESPACE.test(server.namespace)
+      ? [`-H 'X-Windlass-Namespace: ${server.namespace}'`]
+      : []),
+    `-d '${text}'`,
+  ].join(" ");
 }

@@ -6,8 +6,11 @@ import { draftOf, keepDraft } from "./draft";
 import { adviceOf } from "./errors";
 import { chosenOf, newestFirst, offered } from "./languages";
 import { append, NOTHING, type Line } from "./lines";
+import { say } from "../../words";
+import { failureText } from "./failure";
 import { bodyOf, curlOf, NO_WISHES } from "./request";
 import { sampleOf } from "./samples";
+import { words } from "./words";
 
 const worker = (...capabilities: string[]) => ({ capabilities, connected: true });
 const program = { language: "python", version: "", code: "print(1)", stdin: "" };
@@ -60,10 +63,27 @@ test("a number that is none is sent as it stands, so that the server can say wha
 });
 
 test("the command can be pasted into a shell whatever the program holds", () => {
-  const command = curlOf(bodyOf({ ...program, code: "print('x')" }, NO_WISHES), "http://h:1");
+  const server = { origin: "http://h:1", login: false, namespace: null };
+  const command = curlOf(bodyOf({ ...program, code: "print('x')" }, NO_WISHES), server);
   expect(command).toBe(
     `curl -s 'http://h:1/api/v1/tasks?wait=30s' -H 'Content-Type: application/json' -d '{"language":"python","code":"print('\\''x'\\'')"}'`,
   );
+});
+
+test("the command shows a token where there is a login, and names the namespace of the page", () => {
+  const server = { origin: "http://h:1", login: true, namespace: "team-b" };
+  expect(curlOf({}, server)).toContain(
+    `-H "Authorization: Bearer $WINDLASS_TOKEN" -H 'X-Windlass-Namespace: team-b' -d '{}'`,
+  );
+  expect(curlOf({}, { ...server, namespace: "x'; reboot; '" })).not.toContain("reboot");
+});
+
+test("why a task failed is said by its type in the reader's language, with the server's words", () => {
+  const failure = { type: "MemoryLimit", message: "used more than 64MiB of memory" };
+  const english = say(words, "en");
+  expect(failureText(failure, english)).toBe("Beyond its memory: used more than 64MiB of memory");
+  expect(failureText(failure, say(words, "zh"))).toBe("超过内存限制：used more than 64MiB of memory");
+  expect(failureText({ type: "Odd", message: "x" }, english)).toBe("Odd: x");
 });
 
 const line = (n: number): Line => ({ n, stream: "stdout", text: String(n), attempt: 1 });

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { at, post, useAct } from "../../api";
-import { Button, Confirm, toast } from "../../components";
+import { Button, Confirm, Link, toast } from "../../components";
 import { useWords } from "../../words";
 import type { Worker } from "./types";
 import { words } from "./words";
@@ -12,8 +12,18 @@ export interface OrdersProps {
   readonly onDone: () => void;
 }
 
-/** What an admin may tell a worker; each asks once. */
+/** What an admin may tell a worker; each asks once. The one inside a node takes no orders of its own. */
 export function Orders({ worker, onDone }: OrdersProps) {
+  const t = useWords(words);
+  if (!worker.builtIn) return <OrdersOf worker={worker} onDone={onDone} />;
+  return (
+    <p className="soft">
+      {t("partOfNode")} <Link to="/ui/cluster">{t("toCluster")}</Link>
+    </p>
+  );
+}
+
+function OrdersOf({ worker, onDone }: OrdersProps) {
   const t = useWords(words);
   const [asked, setAsked] = useState<Order | null>(null);
   const ordering = useAct();
@@ -33,10 +43,8 @@ export function Orders({ worker, onDone }: OrdersProps) {
             key={order}
             needs="administer"
             onClick={() => setAsked(order)}
-            disabled={
-              (order === "kick" && worker.builtIn) || (order === "drain" && worker.halt === "draining")
-            }
-            reason={order === "kick" ? t("kickBuiltIn") : t("state.draining")}
+            disabled={order !== "kick" && worker.halt === "draining"}
+            reason={t("drainsAlready")}
           >
             {t(order)}
           </Button>
@@ -55,7 +63,7 @@ export function Orders({ worker, onDone }: OrdersProps) {
           setAsked(null);
         }}
       >
-        <p>{asked && t(asked === "drain" && worker.builtIn ? "drainBuiltIn" : `${asked}More`)}</p>
+        <p>{asked && t(`${asked}More`)}</p>
       </Confirm>
     </>
   );

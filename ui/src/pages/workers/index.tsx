@@ -107,7 +107,7 @@ export default function WorkersPage() {
       ),
     },
   ];
-  const command = connectCommand(location);
+  const command = connectCommand(location, me?.login ?? false);
   const token = me?.login ? (
     <>
       <p className="soft">{t("token")}</p>

@@ -57,9 +57,12 @@ test("capabilities are sorted out: kinds, languages with versions, sandbox, and 
   });
 });
 
-test("the command connects to the address of the page, over TLS if the page is", () => {
-  expect(connectCommand({ protocol: "http:", host: "h:8080" })).toBe("windlass worker --connect ws://h:8080");
-  expect(connectCommand({ protocol: "https:", host: "h" })).toBe("windlass worker --connect wss://h");
+test("the command connects to the address of the page, over TLS if the page is, with a token if it takes one", () => {
+  const plain = { protocol: "http:", host: "h:8080" };
+  expect(connectCommand(plain, false)).toBe("windlass worker --connect ws://h:8080");
+  expect(connectCommand({ protocol: "https:", host: "h" }, true)).toBe(
+    "WINDLASS_TOKEN=wl_... windlass worker --connect wss://h",
+  );
 });
 
 test("the parts of a key are named by the strategy that was followed", () => {

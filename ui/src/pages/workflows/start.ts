@@ -1,10 +1,11 @@
+import { parseJson } from "../../api/exact";
 import type { JsonValue } from "../../components";
 
 /** What stands in the JSON field; null: it is no JSON. Nothing at all is no input. */
 export function parseInput(text: string): { value: JsonValue | undefined } | null {
   if (!text.trim()) return { value: undefined };
   try {
-    return { value: JSON.parse(text) as JsonValue };
+    return { value: parseJson<JsonValue>(text) };
   } catch {
     return null;
   }

@@ -1,7 +1,8 @@
+import { useMemo } from "react";
 import { Button, Copy } from "../../../components";
 import { useT, useWords } from "../../../words";
 import { openStep } from "./address";
-import type { RunView } from "./types";
+import { isUndo, type RunView } from "./types";
 import { words } from "./words";
 
 /** What went wrong with a run, and what is left of it. */
@@ -34,6 +35,33 @@ export function RunTrouble({ run }: { readonly run: RunView }) {
           </div>
         </div>
       )}
+      <NotTakenBack run={run} />
     </>
+  );
+}
+
+const NAMED_MAX = 5;
+
+/** Steps whose undo failed: what they did still stands, and nobody else will see to it. */
+function NotTakenBack({ run }: { readonly run: RunView }) {
+  const t = useWords(words);
+  const left = useMemo(
+    () => run.steps.filter((step) => isUndo(step) && step.status === "failed"),
+    [run.steps],
+  );
+  if (left.length === 0) return null;
+  return (
+    <div className="note bad run-not-undone">
+      <p>
+        <strong>{t("notTakenBack", { count: left.length })}</strong>
+      </p>
+      <div className="actions">
+        {left.slice(0, NAMED_MAX).map((step) => (
+          <Button key={step.id} onClick={() => openStep(step.id)}>
+            {t("showStep", { step: step.id })}
+          </Button>
+        ))}
+      </div>
+    </div>
   );
 }

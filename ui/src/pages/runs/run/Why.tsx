@@ -19,9 +19,11 @@ export default function Why({ run }: RunPartProps) {
   if (told === null || told.sentence === "") return null;
   const command = commandOf(told);
   const first = told.reasons[0]?.step;
+  const moving = isMoving(told);
+  const title = t(moving ? "moving" : "title");
   return (
-    <section className={isMoving(told) ? "why moving" : "why"} aria-label={t("title")}>
-      <p className="why-title">{t("title")}</p>
+    <section className={moving ? "why moving" : "why"} aria-label={title}>
+      <p className="why-title">{title}</p>
       <p role="status">{t("sentence", { text: sentenceOf(told, speech) })}</p>
       {command && <Copy text={command} shown />}
       {first && (
@@ -97,5 +99,8 @@ function Sentence({ text }: { readonly text: string }) {
   );
 }
 
-type Kind = Exclude<keyof (typeof words)["en"], "title" | "sentence" | "open" | "more" | "since" | "until">;
+type Kind = Exclude<
+  keyof (typeof words)["en"],
+  "title" | "moving" | "sentence" | "open" | "more" | "since" | "until"
+>;
 const isKnown = (kind: string): kind is Kind => kind in words.en;

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "react";
-import { at, useAsk, useLive, type LiveState, type Message, type Problem } from "../../../api";
+import { at, parseJson, useAsk, useLive, type LiveState, type Message, type Problem } from "../../../api";
 import { foldRun } from "./fold";
 import { Pacer } from "./pacer";
 import { hasEnded, type RunEvent, type RunView } from "./types";
@@ -78,7 +78,7 @@ export function told(now: Known, what: Told): Known {
 export function eventOf(message: Message): RunEvent | null {
   if (message.event === "reset" || message.event === "end") return null;
   try {
-    return JSON.parse(message.data) as RunEvent;
+    return parseJson<RunEvent>(message.data);
   } catch {
     return null;
   }

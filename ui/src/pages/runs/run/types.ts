@@ -63,10 +63,17 @@ export interface StepError {
   readonly detail?: JsonValue;
 }
 
+export interface StepSkip {
+  readonly cause: "when" | "chosen" | "unchosen" | "needs" | "before";
+  readonly step: string | null; // the switch
+  readonly when: string | null; // what was not so
+}
+
 export interface StepView {
   readonly id: string;
   readonly kind: string;
   readonly needs: readonly string[];
+  readonly fallback: string | null; // the step that runs in its place if it fails
   readonly status: StepStatus;
   readonly attempts: number;
   readonly startedAt: string | null;
@@ -87,6 +94,7 @@ export interface StepView {
   } | null;
   readonly limitedBy: readonly string[];
   readonly skipped: string | null;
+  readonly skip: StepSkip | null; // the same as data
   readonly childRun: string | null;
   readonly items: { readonly total: number | null; readonly ended: number; readonly failed: number } | null;
   readonly of: string | null; // made for an item or turn of this step, or to undo it

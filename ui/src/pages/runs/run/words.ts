@@ -28,6 +28,8 @@ export const words = defineWords({
     failed: "{type}:",
     showStep: "Show step {step}",
     undoing: "What it did is being taken back; then it ends as {status}.",
+    notTakenBack:
+      "{count} {count|step was|steps were} not taken back: the undo failed, and what was done still stands.",
     purged: "What happened in this run was deleted; only this is left of it.",
     panel: "Step {step}",
 
@@ -113,6 +115,7 @@ export const words = defineWords({
     failed: "{type}：",
     showStep: "查看步骤 {step}",
     undoing: "正在撤销已完成的操作，之后以“{status}”结束。",
+    notTakenBack: "{count} 个步骤未能撤销：撤销失败，已完成的操作仍然有效。",
     purged: "此运行的事件已清理，只保留以下信息。",
     panel: "步骤 {step}",
 

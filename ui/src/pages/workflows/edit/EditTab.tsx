@@ -7,6 +7,7 @@ import { useCheck } from "./check";
 import { Conflict } from "./Conflict";
 import { DocumentEditor } from "./DocumentEditor";
 import { begin, type Draft } from "./draft";
+import { isChanged } from "./unsaved";
 
 export interface EditTabProps {
   readonly id: string;
@@ -40,8 +41,7 @@ function Editing({ id, draft, onDraft, onSaved }: EditTabProps & { draft: Draft 
   const shared = useT();
   const saving = useAct();
   const checked = useCheck(draft.text);
-  const changed = draft.text !== draft.before;
-  useLeaveWarning(changed);
+  const changed = isChanged(draft);
 
   const save = async (over: number) => {
     let version = 0;
@@ -60,7 +60,9 @@ function Editing({ id, draft, onDraft, onSaved }: EditTabProps & { draft: Draft 
   const conflict = saving.problem?.status === 412;
   return (
     <div className="stack">
-      <p className="soft small">{t("editHint", { version: draft.base })}</p>
+      <p className="soft small">
+        {t("editHint", { version: draft.base })} {changed && t("unsaved")}
+      </p>
       <DocumentEditor
         text={draft.text}
         onText={(text) => {
@@ -100,14 +102,4 @@ function Editing({ id, draft, onDraft, onSaved }: EditTabProps & { draft: Draft 
       </div>
     </div>
   );
-}
-
-/** A page with unsaved text asks before it is closed. */
-export function useLeaveWarning(unsaved: boolean): void {
-  useEffect(() => {
-    if (!unsaved) return;
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener("beforeunload", warn);
-    return () => window.removeEventListener("beforeunload", warn);
-  }, [unsaved]);
 }

@@ -1,4 +1,3 @@
-import { useState } from "react";
 import { ask, at, useAct } from "../../../api";
 import { Button, Link, Page, ProblemNote, toast } from "../../../components";
 import { navigate } from "../../../router";
@@ -6,7 +5,7 @@ import { useT, useWords } from "../../../words";
 import { useCheck } from "../edit/check";
 import { DocumentEditor } from "../edit/DocumentEditor";
 import { TEMPLATE } from "../edit/draft";
-import { useLeaveWarning } from "../edit/EditTab";
+import { useDraft } from "../edit/unsaved";
 import "../page.css";
 import { toWorkflow } from "../paths";
 import { words } from "../words";
@@ -15,16 +14,18 @@ import { words } from "../words";
 export default function NewWorkflow() {
   const t = useWords(words);
   const shared = useT();
-  const [text, setText] = useState(TEMPLATE);
+  const [draft, setDraft] = useDraft("");
+  const text = draft?.text ?? TEMPLATE;
+  const setText = (next: string) => setDraft({ base: 0, before: TEMPLATE, text: next });
   const checked = useCheck(text);
   const saving = useAct();
-  useLeaveWarning(text !== TEMPLATE && !saving.busy);
   const save = async () => {
     let id = "";
     const went = await saving.act(async () => {
       id = (await ask<{ workflowId: string }>("POST", at("/workflows"), { yaml: text })).workflowId;
     });
     if (!went) return;
+    setDraft(null);
     toast(t("created", { id }));
     navigate(toWorkflow(id));
   };
@@ -40,6 +41,7 @@ export default function NewWorkflow() {
         <Button kind="main" needs="operate" busy={saving.busy} onClick={() => void save()}>
           {t("create")}
         </Button>
+        {text !== TEMPLATE && <Button onClick={() => setDraft(null)}>{shared("do.cancel")}</Button>}
       </div>
     </Page>
   );

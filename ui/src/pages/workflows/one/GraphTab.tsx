@@ -103,7 +103,7 @@ function whenOf(head: string): Column<Step> {
     key: "when",
     head,
     wideOnly: true,
-    cell: (step) => (step.when ? <code>{step.when}</code> : "–"),
+    cell: (step) => (step.when ? <code className="step-when">{step.when}</code> : "–"),
   };
 }
 

@@ -1,11 +1,12 @@
 import { useState } from "react";
 import { at, remove, useAct, useAsk } from "../../../api";
 import { Button, Confirm, Link, Page, ProblemNote, Tabs, Time, toast } from "../../../components";
-import { choice, navigate, useFilters, whole } from "../../../router";
+import { choice, namespaceOf, navigate, useFilters, usePlace, whole } from "../../../router";
 import type { PageProps } from "../..";
 import { useT, useWords } from "../../../words";
 import { EditTab } from "../edit/EditTab";
 import type { Draft } from "../edit/draft";
+import { useDraft } from "../edit/unsaved";
 import "../page.css";
 import { TABS, type TabKey } from "../paths";
 import { ScheduleTab } from "../schedule/ScheduleTab";
@@ -20,14 +21,15 @@ const FILTERS = { tab: choice<TabKey>(TABS, "graph"), version: whole(0) };
 
 export default function WorkflowPage({ parts }: PageProps) {
   const id = parts.workflow ?? "";
-  return <Workflow key={id} id={id} />;
+  const namespace = namespaceOf(usePlace().query); // another one has another workflow of that name
+  return <Workflow key={`${namespace ?? ""} ${id}`} id={id} />;
 }
 
 function Workflow({ id }: { id: string }) {
   const t = useWords(words);
   const shared = useT();
   const [{ tab, version }, setFilter] = useFilters(FILTERS);
-  const [draft, setDraft] = useState<Draft | null>(null);
+  const [draft, setDraft] = useDraft(id);
   const [asking, setAsking] = useState(false);
   const deleting = useAct();
   const asked = useAsk<Document>(at("/workflows/:id", { id }), {
@@ -39,6 +41,7 @@ function Workflow({ id }: { id: string }) {
   const { data: document } = asked;
   const drop = async () => {
     if (!(await deleting.act(() => remove(at("/workflows/:id", { id }))))) return;
+    setDraft(null);
     toast(t("deleted", { id }));
     navigate("/ui/workflows");
   };

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../api/exact";
 import type { JsonValue } from "../../../components";
 import type { Overlap, Schedule } from "../types";
 
@@ -31,7 +32,7 @@ export function bodyOf(fields: Fields, before: Schedule | null): Record<string, 
   let input: JsonValue = null;
   if (fields.input.trim()) {
     try {
-      input = JSON.parse(fields.input) as JsonValue;
+      input = parseJson<JsonValue>(fields.input);
     } catch {
       return null;
     }

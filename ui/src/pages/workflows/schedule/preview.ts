@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { asProblem, at, post, type Problem } from "../../../api";
+import { asProblem, at, parseJson, post, type Problem } from "../../../api";
 import type { JsonValue } from "../../../components";
 
 export interface Preview {
@@ -18,7 +18,7 @@ export function usePreview(body: Record<string, JsonValue> | null): Preview {
     const stop = new AbortController();
     const timer = setTimeout(() => {
       const path = at("/schedules/preview");
-      post<{ next: string[] }>(path, JSON.parse(asked), { signal: stop.signal }).then(
+      post<{ next: string[] }>(path, parseJson(asked), { signal: stop.signal }).then(
         ({ next }) => setPreview({ times: next, problem: null }),
         (error: unknown) => {
           if (!stop.signal.aborted) setPreview({ times: null, problem: asProblem(error) });

@@ -25,6 +25,19 @@ test("steps are read from both forms", () => {
     ],
   });
   expect(first).toEqual(second);
-  expect(first[1]).toEqual({ id: "b", kind: "shell", needs: ["a"], when: "x > 1" });
+  expect(first[1]).toEqual({ id: "b", kind: "shell", needs: ["a"], when: "x > 1", fallback: null });
   expect(stepsOf({})).toEqual([]);
+});
+
+test("what a switch names needs it, and a step says who runs in its place", () => {
+  const steps = stepsOf({
+    steps: {
+      route: { kind: "switch", with: { cases: [{ when: "true", then: "big" }], default: ["small", "big"] } },
+      big: { kind: "noop", on_failure: { fallback: "spare" } },
+      small: { kind: "noop", needs: ["route"], on_failure: "skip" },
+      spare: { kind: "noop" },
+    },
+  });
+  expect(steps.map((step) => step.needs)).toEqual([[], ["route"], ["route"], []]);
+  expect(steps.map((step) => step.fallback)).toEqual([null, "spare", null, null]);
 });

@@ -1,3 +1,4 @@
+import { isExact } from "../../../api/exact";
 import type { JsonValue } from "../../../components";
 
 const RESERVED = /^(?:true|false|null|yes|no|on|off|y|n|~)$/i;
@@ -24,7 +25,7 @@ function sequence(values: readonly JsonValue[], depth: number): string[] {
 
 function entry(head: string, value: JsonValue, depth: number): string[] {
   if (typeof value === "string" && isBlock(value)) return block(head, value, depth);
-  if (value === null || typeof value !== "object") return [`${head} ${scalar(value)}`];
+  if (value === null || typeof value !== "object" || isExact(value)) return [`${head} ${scalar(value)}`];
   const short = `${head} ${inline(value)}`;
   if (Array.isArray(value)) {
     const flat = value.every((part) => part === null || typeof part !== "object");
@@ -93,5 +94,5 @@ function indent(depth: number): string {
 }
 
 function isMap(value: JsonValue): value is { readonly [key: string]: JsonValue } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExact(value);
 }

@@ -1,3 +1,4 @@
+import { isExact, parseJson } from "../../../../../api/exact";
 import type { JsonValue } from "../../../../../components";
 
 export type Parsed =
@@ -7,7 +8,7 @@ export type Parsed =
 export function parse(text: string): Parsed {
   if (text.trim() === "") return { ok: true, value: null };
   try {
-    return { ok: true, value: JSON.parse(text) as JsonValue };
+    return { ok: true, value: parseJson<JsonValue>(text) };
   } catch (error) {
     return { ok: false, why: error instanceof Error ? error.message : String(error) };
   }
@@ -16,7 +17,7 @@ export function parse(text: string): Parsed {
 export const written = (value: JsonValue | undefined): string => JSON.stringify(value ?? null, null, 2);
 
 export const isObject = (value: JsonValue): value is { readonly [key: string]: JsonValue } =>
-  value !== null && typeof value === "object" && !Array.isArray(value);
+  value !== null && typeof value === "object" && !Array.isArray(value) && !isExact(value);
 
 const SIGNAL = /^[A-Za-z0-9._:-]{1,100}$/;
 export const isSignalName = (name: string): boolean => SIGNAL.test(name);

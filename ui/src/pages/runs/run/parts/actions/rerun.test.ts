@@ -1,10 +1,18 @@
 import { expect, test } from "vitest";
 import type { RunView, StepView } from "../../types";
 import { isSignalName, parse } from "./json";
-import { barred, bodyOf, choice, countAgain, firstPlan, withAfter, type Plan } from "./rerun";
+import { barred, bodyOf, choice, countAgain, firstPlan, withAfter, writtenSteps, type Plan } from "./rerun";
 
 const step = (id: string, needs: string[] = [], fields: Partial<StepView> = {}): StepView =>
-  ({ id, needs, of: null, item: null, status: "succeeded", ...fields }) as unknown as StepView;
+  ({
+    id,
+    needs,
+    fallback: null,
+    of: null,
+    item: null,
+    status: "succeeded",
+    ...fields,
+  }) as unknown as StepView;
 const STEPS = [step("a"), step("b", ["a"]), step("c", ["b"]), step("d", ["a"])];
 const run = (fields: Partial<RunView> = {}): RunView =>
   ({ id: "r", status: "failed", version: 1, purged: false, steps: STEPS, ...fields }) as unknown as RunView;
@@ -17,6 +25,13 @@ test("asked for nothing, nothing is said: what did not end well runs again", () 
 test("a run that went well runs again as a whole, from its first steps on", () => {
   const well = run({ status: "succeeded" });
   expect(firstPlan(well).from).toBe("all");
+  expect(bodyOf(firstPlan(well), well)).toEqual({ ok: true, body: { from: ["a"] } });
+});
+
+test("a step that runs only in the place of another is not run from", () => {
+  const steps = [step("a", [], { fallback: "b" }), step("b"), step("c", ["a"])];
+  const well = run({ status: "succeeded", steps });
+  expect(writtenSteps(well).map((each) => each.id)).toEqual(["a", "c"]);
   expect(bodyOf(firstPlan(well), well)).toEqual({ ok: true, body: { from: ["a"] } });
 });
 

@@ -39,9 +39,11 @@ export interface Fault {
 export type Body =
   { readonly ok: true; readonly body: RerunBody } | { readonly ok: false; readonly faults: readonly Fault[] };
 
-/** The steps that the document names: others cannot be run from. */
-export const writtenSteps = (run: RunView): readonly StepView[] =>
-  run.steps.filter((step) => step.of === null);
+/** The steps that can be run from: those of the document, but for those that run only in the place of others. */
+export function writtenSteps(run: RunView): readonly StepView[] {
+  const inPlace = new Set(run.steps.map((step) => step.fallback));
+  return run.steps.filter((step) => step.of === null && !inPlace.has(step.id));
+}
 
 export function firstPlan(run: RunView): Plan {
   return {

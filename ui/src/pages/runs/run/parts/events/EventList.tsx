@@ -1,5 +1,5 @@
 import { useDeferredValue, useMemo, useState } from "react";
-import { at, get } from "../../../../../api";
+import { at, get, parseJson } from "../../../../../api";
 import {
   Button,
   Dialog,
@@ -27,6 +27,7 @@ import { useNarrow } from "../../../../../narrow";
 import { EventRow } from "./EventRow";
 import { useNodeName } from "../nodes";
 import { permitKeys, sentenceOf, type Speech } from "./sentences";
+import { skipText, words as skipWords } from "../skipped";
 import { words } from "./words";
 
 const TAIL = 500;
@@ -130,7 +131,8 @@ function useSay(run: RunView, events: readonly RunEvent[]): (event: RunEvent) =>
   const locale = localeOf(useLanguage());
   const nodeOf = useNodeName();
   const keys = useMemo(() => permitKeys(events), [events]);
-  const kinds = useMemo(() => new Map(run.steps.map((step) => [step.id, step.kind])), [run.steps]);
+  const steps = useMemo(() => new Map(run.steps.map((step) => [step.id, step])), [run.steps]);
+  const skipped = useWords(skipWords);
   return useMemo(() => {
     const speech: Speech = {
       t,
@@ -139,12 +141,16 @@ function useSay(run: RunView, events: readonly RunEvent[]): (event: RunEvent) =>
         const key = `status.${status}`;
         return key in sharedWords.en ? shared(key as SharedKey) : status;
       },
-      kindOf: (step) => kinds.get(step) ?? "",
+      kindOf: (step) => steps.get(step)?.kind ?? "",
+      skipOf: (step) => {
+        const found = steps.get(step);
+        return found ? skipText(found, skipped) : "";
+      },
       keyOf: (number) => keys.get(number) ?? "",
       nodeOf,
     };
     return (event) => sentenceOf(event, speech);
-  }, [t, shared, locale, keys, kinds, nodeOf]);
+  }, [t, shared, locale, keys, steps, skipped, nodeOf]);
 }
 
 function sourceOf(run: string, step: string, seq: number): Source<RunEvent> {
@@ -156,7 +162,7 @@ function sourceOf(run: string, step: string, seq: number): Source<RunEvent> {
     number: numberOf,
     begin: start,
     fresh: (message) => {
-      const event = JSON.parse(message.data) as RunEvent;
+      const event = parseJson<RunEvent>(message.data);
       return step === "" || event.step === step ? event : null;
     },
     read,

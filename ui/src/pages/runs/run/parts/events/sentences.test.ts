@@ -10,6 +10,7 @@ const speech = (language: "en" | "zh"): Speech => ({
   time: (at) => at.slice(11, 16),
   status: (status) => status.toUpperCase(),
   kindOf: (step) => (step === "ask" ? "approval" : step === "paid" ? "signal" : ""),
+  skipOf: (step) => (step === "small" ? "route chose otherwise" : ""),
   keyOf: (number) => (number === 1 ? "api" : ""),
   nodeOf: (id) => (id === "cf54" ? "berlin" : id),
 });
@@ -44,6 +45,7 @@ const EVENTS: readonly (readonly [string, Partial<RunEvent>, string])[] = [
   ["RetryScheduled", { step: "a", attempt: 2, due: "2026-01-01T10:01:00Z" }, "a: attempt 2 begins at 10:01"],
   ["StepFailed", { step: "a", failure: { type: "E", message: "" }, policy: "fail" }, "a: failed for good: E"],
   ["StepSkipped", { step: "a", reason: "when is false" }, "a: skipped: when is false"],
+  ["StepSkipped", { step: "small", reason: "told otherwise" }, "small: skipped: route chose otherwise"],
   ["StepCancelled", { step: "a[3]", attempt: 1 }, "a[3]: cancelled, as nobody needs it any more"],
   ["StepAwaits", { step: "ask" }, "ask: waits for approval"],
   ["SignalReceived", { name: "payment", by: "shop" }, "The signal payment came · by shop"],

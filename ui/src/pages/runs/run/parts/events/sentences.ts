@@ -7,6 +7,7 @@ export interface Speech {
   readonly time: (at: string) => string;
   readonly status: (status: string) => string;
   readonly kindOf: (step: string) => string; // approval, signal, …; empty: not known
+  readonly skipOf: (step: string) => string; // why it was skipped; empty: not known
   readonly keyOf: (permit: number) => string; // of a limit; empty: not known
   readonly nodeOf: (id: string) => string; // its name
 }
@@ -38,6 +39,8 @@ export function sentenceOf(event: RunEvent, speech: Speech): string {
         event.policy === "skip" && say("StepFailed.skip"),
         event.policy === "fallback" && say("StepFailed.fallback"),
       );
+    case "StepSkipped":
+      return say("StepSkipped", { reason: speech.skipOf(event.step ?? "") || text(event.reason) });
     case "StepAwaits":
       return joined(say(awaited(speech.kindOf(event.step ?? ""))), event.due && say("until"));
     case "SignalReceived":
@@ -86,7 +89,6 @@ const PLAIN = [
   "StepParked",
   "StepReleased",
   "RetryScheduled",
-  "StepSkipped",
   "StepCancelled",
   "ChildDropped",
   "PermitReturned",

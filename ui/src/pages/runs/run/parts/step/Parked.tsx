@@ -8,11 +8,15 @@ import { words } from "./words";
 /** A step that is not tried again by itself: why, what happened to it, and the way on. */
 export function Parked({ run, step }: { readonly run: RunView; readonly step: StepView }) {
   const t = useWords(words);
-  const locale = localeOf(useLanguage());
+  const language = useLanguage();
+  const locale = localeOf(language);
+  const foreign = language !== "en"; // the server's words are beside ours then
   const [asking, setAsking] = useState(false);
   const releasing = useAct();
   const parked = step.parked;
   if (parked === null) return null;
+  const { deaths, losses } = parked;
+  const why = t(deaths > 0 ? "parkedDeaths" : "parkedLosses", { deaths, losses });
   const release = async () => {
     const path = at("/runs/:run/steps/:step/release", { run: run.id, step: step.id });
     if (!(await releasing.act(() => post(path)))) return;
@@ -22,12 +26,17 @@ export function Parked({ run, step }: { readonly run: RunView; readonly step: St
   return (
     <section className="note warn">
       <h3>{t("parked")}</h3>
-      <p>{t("parkedMore", { reason: parked.reason })}</p>
+      <p>{t("parkedMore", { reason: foreign ? why : parked.reason })}</p>
+      {foreign && (
+        <p className="small" lang="en">
+          {parked.reason}
+        </p>
+      )}
       <p className="small">
         {t("parkedSince", {
           time: formatTime(parked.since, "full", locale, Date.now()),
-          losses: parked.losses,
-          deaths: parked.deaths,
+          losses,
+          deaths,
         })}
       </p>
       {parked.evidence.length > 0 && (

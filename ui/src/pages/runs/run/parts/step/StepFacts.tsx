@@ -4,11 +4,13 @@ import { pathTo } from "../../../../../router";
 import { useWords } from "../../../../../words";
 import { openStep } from "../../address";
 import { shownStatus, type StepView } from "../../types";
+import { useSkipText } from "../skipped";
 import { words } from "./words";
 
 /** The step in a few words. What says nothing is left out. */
 export function StepFacts({ step }: { readonly step: StepView }) {
   const t = useWords(words);
+  const skipText = useSkipText();
   const facts: [string, ReactNode][] = [
     [t("status"), <Status key="status" value={shownStatus(step)} />],
     [t("kind"), step.kind],
@@ -43,8 +45,20 @@ export function StepFacts({ step }: { readonly step: StepView }) {
           : t("ofItem", { step: step.of, item: step.item })}
       </button>,
     ]);
+  if (step.fallback)
+    facts.push([
+      t("fallback"),
+      <button
+        key="fallback"
+        type="button"
+        className="button quiet inline"
+        onClick={() => openStep(step.fallback ?? "")}
+      >
+        {step.fallback}
+      </button>,
+    ]);
   if (step.kept) facts.push([t("kept"), step.kept === "person" ? t("keptPerson") : t("keptRun")]);
-  if (step.skipped) facts.push([t("skipped"), step.skipped]);
+  if (step.skipped) facts.push([t("skipped"), skipText(step)]);
   return <Facts facts={facts} />;
 }
 

@@ -3,6 +3,7 @@ import { defineWords } from "../../../../../words";
 export const words = defineWords({
   en: {
     title: "Why is it not moving?",
+    moving: "What is it doing?",
     sentence: "{text}.",
     open: "Show step {step}",
     more: "All reasons ({count})",
@@ -32,6 +33,7 @@ export const words = defineWords({
   },
   zh: {
     title: "为什么没有进展？",
+    moving: "正在做什么？",
     sentence: "{text}。",
     open: "查看步骤 {step}",
     more: "全部原因（{count}）",
