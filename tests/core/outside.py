@@ -196,7 +196,7 @@ def any_command(chance: random.Random, run: Run, at: float) -> RunCommand:
         case "resume":
             return ResumeRun(id=str(chance.random()), at=at)
         case "cancel":
-            return CancelRun(id=str(chance.random()), at=at)
+            return CancelRun(id=str(chance.random()), undo=chance.random() < 0.8, at=at)
         case _:
             return Wake(at=at)
 

@@ -219,7 +219,7 @@ def test_a_run_that_takes_back_what_it_did_says_how_far_it_is() -> None:
     run = run_of(steps, done("a"), done("b"), failed("c", "fail"), begun, done("undo:b"), deadline="1d")
     assert told(run).sentence == (
         "The run takes back what it did since 12:00 UTC: 1 of 2 steps are undone; then it ends as failed "
-        "(no ship)."
+        "(no ship). `windlass cancel r1 --no-undo` gives that up."
     )
     reason = first(run)
     assert (reason.done, reason.total, reason.then, reason.why) == (1, 2, "failed", "no ship")

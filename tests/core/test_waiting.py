@@ -2,12 +2,21 @@
 
 from hypothesis import given
 
-from tests.core.outside import start
+from tests.core.outside import grant, lose, start
 from tests.core.tales import seeds
 from tests.core.test_control_laws import stories
 from windlass.core import document
 from windlass.core import run as core
-from windlass.core.commands import CancelRun, DecideStep, PauseRun, ResumeRun, RunCommand, SignalRun, Wake
+from windlass.core.commands import (
+    CancelRun,
+    DecideStep,
+    PauseRun,
+    ReleaseStep,
+    ResumeRun,
+    RunCommand,
+    SignalRun,
+    Wake,
+)
 from windlass.core.definition import Approval, Awaited
 from windlass.core.names import StepId
 from windlass.core.run_model import Run
@@ -80,6 +89,16 @@ def test_a_paused_run_still_waits_but_not_for_what_has_come_meanwhile() -> None:
     assert after(run, ResumeRun(id="resume", at=2.0)) == ""
 
 
+def test_a_step_that_is_parked_is_waited_for_until_it_is_released_and_an_approval_is_told_first() -> None:
+    run = begun(**PAID, **BUSY)
+    lost = lose("busy", witnessed=True, deaths_max=1)
+    assert after(run, grant("busy"), lost) == "release"
+    assert after(run, PauseRun(id="pause", at=3.0)) == "release"
+    release = ReleaseStep(id="go on", step=StepId("busy"), at=4.0)
+    assert after(run, ResumeRun(id="resume", at=4.0), release) == "signal"
+    assert after(begun(**ASK, **BUSY), grant("busy"), lost) == "approval"
+
+
 def test_two_steps_that_wait_for_one_signal_need_it_twice() -> None:
     go = {"kind": "signal", "with": {"name": "go"}}
     run = begun(one=go, two=go, **BUSY)
@@ -113,5 +132,7 @@ def by_the_steps(run: Run) -> str:
         return ""
     if any(isinstance(control, Approval) for control in controls):
         return "approval"
+    if any(state.phase == "parked" for state in run.steps):
+        return "release"
     missing = [name for name in names if names.count(name) > len(run.signals.get(name, ()))]
     return "signal" if missing else ""

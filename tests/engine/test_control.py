@@ -83,6 +83,47 @@ def test_a_run_that_is_replaced_is_taken_back_before_the_newer_one_begins() -> N
     assert result.took == timedelta(hours=1)
 
 
+def test_a_run_can_be_ended_without_taking_anything_back_or_the_rest_of_it() -> None:
+    steps = {
+        "book": TAKEN_BACK,
+        "fly": {**TAKEN_BACK, "needs": ["book"]},
+        "wait": {"kind": "signal", "needs": ["fly"]},
+    }
+    document = {"id": "trip", "steps": steps}
+    hangs = {"book": 1, "fly": 1, "undo:fly": 1, "undo:book": testing.Slow("9999h", 1)}
+    with testing.start(document, steps=hangs) as run:
+        run.cancel("no time", undo=False)
+        result = run.result()
+    assert (result.status, result.took) == ("cancelled", timedelta(0))
+    assert result.events[-1]["reason"] == "no time; not taken back: book, fly"
+    with testing.start(document, steps=hangs) as run:
+        run.cancel("wrong day")
+        run.advance("1h")
+        assert (run.steps["undo:fly"], run.steps["undo:book"]) == ("succeeded", "running")
+        run.cancel()  # once is enough
+        assert run.status == "running"
+        run.cancel("it hangs", undo=False)
+        result = run.result()
+    assert (result.status, result.steps["undo:book"].status) == ("cancelled", "cancelled")
+    assert (
+        result.events[-1]["reason"]
+        == "wrong day; taking back was given up: it hangs; not taken back: undo:book"
+    )
+
+
+def test_a_failed_run_whose_undo_hangs_is_given_up_and_keeps_its_failure() -> None:
+    steps = {"book": TAKEN_BACK, "fly": {"kind": "python", "needs": ["book"], "with": {"call": "m:f"}}}
+    fakes = {"book": 1, "fly": ValueError("no wind"), "undo:book": testing.Slow("9999h", 1)}
+    with testing.start({"id": "trip", "steps": steps}, steps=fakes) as run:
+        with pytest.raises(Refused, match="being taken back"):
+            run.cancel()
+        run.cancel(undo=False)
+        result = run.result()
+    assert result.status == "failed"
+    assert result.error is not None and result.error["message"] == "no wind"
+    assert result.events[-1]["reason"].endswith("; taking back was given up; not taken back: undo:book")
+
+
 def test_an_attempt_that_was_lost_has_used_up_its_permit_of_a_rate() -> None:
     rate = {"key": "api", "limit": 1, "per": "6h"}
     document = {"id": "calls", "steps": {"call": {"kind": "python", "with": {"call": "m:f"}, "rate": rate}}}

@@ -211,7 +211,10 @@ def test_runs_that_wait_are_listed_by_what_they_wait_for() -> None:
         assert await waiting("any") == []
         assert (await read(home, run))["waitingFor"] is None
         bad = await home.ask("GET", f"{RUNS}?waitingFor=godot")
-        assert (bad.status, "expected one of approval, signal, any" in bad.json["message"]) == (422, True)
+        assert (bad.status, "expected one of approval, release, signal, any" in bad.json["message"]) == (
+            422,
+            True,
+        )
 
     play(scene)
 
@@ -342,6 +345,30 @@ def test_an_undo_is_shown_and_the_run_says_that_it_is_at_it() -> None:
         home.hands.finish(task, Success(None))
         seen = await ended(home, run)
         assert (seen["status"], seen["undoing"], seen["error"]["step"]) == ("failed", None, "ship")
+
+    play(scene, work)
+
+
+def test_what_is_being_taken_back_is_given_up_and_the_run_says_how() -> None:
+    async def scene(home: House) -> None:
+        pay = noop({"id": 7}, undo=noop())
+        run = await begin(home, {"pay": pay, "ship": noop(needs="pay")})
+        task = await asyncio.wait_for(home.hands.taken.get(), 10)
+        assert task.step == "undo:pay"
+        why = (await home.ask("GET", f"{RUNS}/{run}/explain")).json
+        (undo,) = [reason for reason in why["reasons"] if reason["kind"] == "undo"]
+        assert undo["next"] == f"windlass cancel {run} --no-undo"
+        wrong = await home.ask("POST", f"{RUNS}/{run}/cancel", {"undo": "no"})
+        assert (wrong.status, wrong.json["details"][0]["pointer"]) == (422, "/undo")
+        answer = await home.ask("POST", f"{RUNS}/{run}/cancel", {"undo": False})
+        assert (answer.status, answer.json["status"]) == (200, "failed")
+        seen = await ended(home, run)
+        assert (seen["undoing"], seen["error"]["step"]) == (None, "ship")
+
+    def work(task: Task) -> Outcome | None:
+        if task.step == "ship":
+            return Failure("Lost", "no ship")
+        return None if task.step == "undo:pay" else finish(task)
 
     play(scene, work)
 

@@ -64,7 +64,7 @@ def test_a_run_that_waits_for_somebody_appears_and_is_gone_once_it_is_approved(
     page = opened(mortal.url)
     page.goto("/")
     waiting = page.get_by_role("region", name="Waits for you", exact=True)
-    expect(waiting).to_contain_text("No run waits for an approval or a signal.")
+    expect(waiting).to_contain_text("No run waits for an approval, a release or a signal.")
     # When runs begin to wait, they are there without a reload,
     mortal.client.start("asks", run_id="asks-1")
     mortal.client.start("pays", run_id="pays-1")

@@ -245,6 +245,26 @@ def test_an_approval_is_answered_with_a_comment(server: Server, page: Page, answ
     expect(panel.get_by_role("button", name=answer)).to_be_hidden()
 
 
+def test_an_undo_that_hangs_is_given_up_and_the_run_ends(server: Server, page: Page) -> None:
+    undo = {"kind": "shell", "with": {"argv": ["sleep", "600"]}}
+    steps = {"pay": {"kind": "noop", "undo": undo}, "wait": {"kind": "signal", "needs": "pay"}}
+    start(server.client, "hangs", steps)
+    wait_until(lambda: step_of(server.client, "hangs", "wait")["awaits"])
+    look(page, "hangs")
+    page.get_by_role("button", name="Cancel run").click()
+    expect(dialog(page).get_by_label("Take nothing back")).not_to_be_checked()
+    dialog(page).get_by_role("button", name="Cancel run").click()
+    page.get_by_role("button", name="Give up undoing").click()
+    check_accessible(page)
+    dialog(page).get_by_role("button", name="Give up undoing").click()
+    view = ended(server.client, "hangs")
+    assert (view["status"], step_of(server.client, "hangs", "undo:pay")["status"]) == (
+        "cancelled",
+        "cancelled",
+    )
+    assert view["error"]["message"].endswith("not taken back: undo:pay")
+
+
 def test_why_a_run_is_not_moving_is_told_with_the_command_that_helps(server: Server, page: Page) -> None:
     start(
         server.client,
@@ -262,7 +282,9 @@ def test_why_a_run_is_not_moving_is_told_with_the_command_that_helps(server: Ser
     check_accessible(page)
 
 
-def test_a_parked_step_shows_its_evidence_and_is_released(mortal: Server, opened: OpenPage) -> None:
+def test_a_parked_step_waits_on_the_overview_shows_its_evidence_and_is_released(
+    mortal: Server, opened: OpenPage
+) -> None:
     mortal.client.apply("poison", POISON, "application/yaml")
     mortal.client.start("poison", run_id="poison")
     wait_until(lambda: step_of(mortal.client, "poison", "a")["status"] == "queued")
@@ -270,7 +292,10 @@ def test_a_parked_step_shows_its_evidence_and_is_released(mortal: Server, opened
     park(mortal.data, "poison")
     mortal.start()
     page = opened(mortal.url)
-    look(page, "poison", "?step=a")
+    page.goto("/ui/")
+    waiting = page.get_by_role("region", name="Waits for you", exact=True)
+    expect(waiting.get_by_role("row").filter(has_text="poison")).to_contain_text("a parked step")
+    waiting.get_by_role("link", name="Look and release… poison").click()
     panel = page.get_by_role("complementary", name="Step a")
     expect(panel.get_by_text("Worker w7 died.")).to_be_visible()
     check_accessible(page)

@@ -13,16 +13,20 @@ from windlass.sdk.client import Order
 @click.command
 @click.argument("run", type=RUN)
 @click.option("--reason", default="", help="Kept with the run.")
+@click.option("--no-undo", is_flag=True, help="Take nothing back, or give up what is being taken back.")
 @sharing()
 @click.pass_context
-def cancel(ctx: click.Context, run: str, reason: str) -> None:
+def cancel(ctx: click.Context, run: str, reason: str, no_undo: bool) -> None:
     """Cancel a run: its steps are stopped for real.
 
+    What has an undo step is taken back before the run ends.
+
     \b
-    Example:
+    Examples:
       windlass cancel exec_0198… --reason "wrong day"
+      windlass cancel exec_0198… --no-undo
     """
-    _give(ctx, run, "cancel", reason)
+    _give(ctx, run, "cancel", reason, undo=not no_undo)
 
 
 @click.command
@@ -53,8 +57,8 @@ def resume(ctx: click.Context, run: str) -> None:
     _give(ctx, run, "resume")
 
 
-def _give(ctx: click.Context, run: str, order: Order, reason: str = "") -> None:
-    answer = client(ctx).order(run, order, reason=reason)
+def _give(ctx: click.Context, run: str, order: Order, reason: str = "", *, undo: bool = True) -> None:
+    answer = client(ctx).order(run, order, reason=reason, undo=undo)
     if wants_json(ctx):
         print_json(answer)
     else:

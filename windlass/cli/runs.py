@@ -27,7 +27,7 @@ WAITING: Final = "waits for"  # a column where only those that do are listed
 @click.option("--workflow", metavar="ID", type=WORKFLOW, help="Only runs of this workflow.")
 @click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs that are in this state.")
 @click.option("--label", metavar="K=V", callback=text_pair, help="Only runs with this label.")
-@click.option("--waiting", is_flag=True, help="Only runs that wait for an approval or a signal.")
+@click.option("--waiting", is_flag=True, help="Only runs that wait for an approval, a release or a signal.")
 @click.option("--since", metavar="TIME", callback=moment, help="Started since: 2h (ago), 2026-01-01, …")
 @click.option("--before", metavar="TIME", callback=moment, help="Started before that.")
 @click.option("--limit", type=click.IntRange(1, PAGE), default=20, show_default=True)

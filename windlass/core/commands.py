@@ -79,6 +79,7 @@ class Wake(Message, tag="Wake", frozen=True, kw_only=True):
 class CancelRun(Message, tag="CancelRun", frozen=True, kw_only=True):
     id: str
     reason: str = ""
+    undo: bool = True  # False: it ends at once, and what was done stays, or what is left of it
 
 
 class PauseRun(Message, tag="PauseRun", frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, assert_never
+from typing import Final, Literal, assert_never
 
 from windlass.core import durations, run_timers, scope, templates
 from windlass.core.attempts import TIMEOUT, blamed, given_up, verdict
@@ -19,12 +19,14 @@ from windlass.core.events import (
 )
 from windlass.core.expr import EvaluationFailed
 from windlass.core.moments import iso
+from windlass.core.names import StepId
 from windlass.core.run_model import Run
 from windlass.core.run_moves import UNDOES
 from windlass.core.step_state import OPEN, Timer
 from windlass.core.task import Failure, Json
 
 REJECTED = "Rejected"
+REST_SHOWN: Final = 20  # steps that were not taken back
 
 
 def stop(
@@ -40,12 +42,27 @@ def undone(run: Run, at: float) -> RunEnded:
     """Everything that could be taken back has been tried."""
     assert run.undoing is not None
     bad = [run.step(j).id for j in run.families[UNDOES].members if run.steps[j].phase == "failed"]
-    reason = run.undoing.reason
-    if bad:
-        reason = (
-            f"{reason}; not taken back: {', '.join(bad)}" if reason else f"not taken back: {', '.join(bad)}"
-        )
+    reason = _with_rest(run.undoing.reason, bad)
     return RunEnded(status=run.undoing.status, reason=reason, failure=run.undoing.failure, at=at)
+
+
+def left_as_it_is(run: Run, reason: str, at: float) -> RunEnded:
+    """At once. What is being taken back when somebody gives that up is not known."""
+    if run.undoing is None:
+        done = [run.step(i).id for i, state in enumerate(run.steps) if state.order]
+        return RunEnded(status="cancelled", reason=_with_rest(reason, done), at=at)
+    told, members = run.undoing, run.families[UNDOES].members
+    rest = [run.step(j).id for j in members if run.steps[j].phase != "succeeded"]
+    words = f"taking back was given up: {reason}" if reason else "taking back was given up"
+    words = _with_rest("; ".join(filter(None, (told.reason, words))), rest)
+    return RunEnded(status=told.status, reason=words, failure=told.failure, at=at)
+
+
+def _with_rest(reason: str, rest: list[StepId]) -> str:
+    if not rest:
+        return reason
+    shown = ", ".join(rest[:REST_SHOWN]) + (" …" if len(rest) > REST_SHOWN else "")
+    return "; ".join(filter(None, (reason, f"not taken back: {shown}")))
 
 
 def succeeded(run: Run, at: float) -> RunEvent:

@@ -88,7 +88,7 @@ def _reasons(run: Run, outside: Outside, run_id: str, now: float) -> Iterator[Re
                 yield from _waits(run, i, outside, run_id, now)
             case _:
                 pass
-    yield from explain_control.undoing(run, now)
+    yield from explain_control.undoing(run, run_id, now)
     yield from _held_back(run)
     yield from _deadline(run, now)
 

@@ -189,7 +189,7 @@ def _named(claim: Claim) -> str:
     return f"{key}, which lets {claim.most:,} run at once"
 
 
-def undoing(run: Run, now: float) -> Iterator[Reason]:
+def undoing(run: Run, run_id: str, now: float) -> Iterator[Reason]:
     if run.undoing is None:
         return
     told, family = run.undoing, run.families[UNDOES]
@@ -198,9 +198,10 @@ def undoing(run: Run, now: float) -> Iterator[Reason]:
     phases = [run.steps[member].phase for member in family.members]
     done, failed = sum(phase not in OPEN for phase in phases), phases.count("failed")
     bad = f", but for {failed:,} that failed" if failed else ""
+    command = f"windlass cancel {run_id} --no-undo"
     detail = (
         f"The run takes back what it did since {clock(told.since, now)}: {done:,} of {family.total:,} steps "
-        f"are undone{bad}; then it ends as {told.status}{cause}"
+        f"are undone{bad}; then it ends as {told.status}{cause}. `{command}` gives that up"
     )
     yield Reason(
         kind="undo",
@@ -211,4 +212,5 @@ def undoing(run: Run, now: float) -> Iterator[Reason]:
         done=done,
         total=family.total,
         failed=failed,
+        next=command,
     )

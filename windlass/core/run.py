@@ -104,10 +104,12 @@ def decide(run: Run, command: RunCommand, at: float) -> list[RunEvent]:
             return attempts.lose(run, command, at) if _expects(run, step, attempt) else []
         case Wake():
             return []  # what is due follows by itself
-        case CancelRun(id=ident, reason=reason):
-            if run.status == "cancelled" or ident in run.seen or _will_be(run, "cancelled"):
+        case CancelRun(id=ident, reason=reason, undo=undo):
+            if run.status == "cancelled" or ident in run.seen or (undo and _will_be(run, "cancelled")):
                 return []
             _refuse_if_ended(run)
+            if not undo:
+                return [ending.left_as_it_is(run, reason, at)]
             if run.undoing is not None:
                 raise Refused("the run has failed already, and what was done is being taken back")
             stopped = ending.stop(run, "cancelled", reason, None, at)

@@ -8,7 +8,7 @@ RunStatus = Literal[
     "queued", "running", "paused", "succeeded", "partial_success", "failed", "cancelled", "stuck"
 ]
 StepStatus = Literal["waiting", "queued", "running", "succeeded", "failed", "skipped", "cancelled"]
-WaitingFor = Literal["", "approval", "signal"]  # of a run: from outside
+WaitingFor = Literal["", "approval", "release", "signal"]  # of a run: from outside
 
 ENDED: Final = frozenset({"succeeded", "partial_success", "failed", "cancelled"})
 

@@ -1,4 +1,4 @@
-"""What a run waits for from outside: for somebody to say yes or no, or for a signal."""
+"""What a run waits for from outside: for a yes or no, for the release of a parked step, or for a signal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from windlass.core.vocabulary import WaitingFor
 
 
 def waiting_for(run: Run) -> WaitingFor:
-    """What somebody could do to move it; "": nothing. With both, the approval: only a person can give it.
+    """What somebody could do to move it; "": nothing. Of several, what only a person can give goes first.
 
     A pause changes nothing: an answer is taken all the same. One that has failed ends whatever is answered.
     """
-    awaiting = run.counts["awaiting"]
-    if not awaiting or run.failing:
+    if run.failing:
         return ""
-    if awaiting > sum(map(len, run.awaited.values())):
+    if run.counts["awaiting"] > sum(map(len, run.awaited.values())):
         return "approval"
+    if run.counts["parked"]:
+        return "release"
     return "signal" if any(_is_missing(run, name) for name in run.awaited) else ""
 
 

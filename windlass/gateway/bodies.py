@@ -93,15 +93,17 @@ def batch(body: bytes, kind: Kind) -> list[Item | Exception]:
     return [_read_item(partial(_raw_item, bytes(raw)), i) for i, raw in enumerate(raws)]
 
 
-def reason(body: bytes, kind: Kind) -> str:
-    """Why a run is cancelled."""
+def cancellation(body: bytes, kind: Kind) -> tuple[str, bool]:
+    """Why a run is cancelled, and whether what it did is taken back."""
     document = (_json(body) if kind == "json" else text.parse(body, kind="yaml")).document
     faults = Faults()
     plain.check(document, faults)
-    given = Fields(_object(document, faults), "", faults, ("reason",))
-    words = given.text("reason", "text", empty=True)
+    given = Fields(_object(document, faults), "", faults, ("reason", "undo"))
+    words, undo = given.text("reason", "text", empty=True), given.given.get("undo")
+    if undo is not None and not isinstance(undo, bool):
+        given.wrong("undo", f"expected true or false, found {found(undo)}")
     faults.refuse("the request")
-    return words or ""
+    return words or "", undo is not False
 
 
 def shaped(body: bytes, kind: Kind, shape: type[T]) -> T:

@@ -274,7 +274,8 @@ def _event(event: ClusterEvent) -> cluster_shapes.ClusterEvent:
         number=event.number,
         type=event.type,
         at=views.iso(event.at),
-        started_at=_time(event.started_at),
+        # By the clock of a node, which may be ahead of the database's, by which `at` is.
+        started_at=_time(min(event.started_at, event.at)),
         reason=event.reason,
         node=event.node or None,
         source=event.source or None,

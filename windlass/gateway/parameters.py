@@ -38,7 +38,7 @@ Key = Annotated[str, Meta(pattern="^[ -~]{1,200}$")]
 Search = Annotated[str, Meta(max_length=SEARCH_MAX)]
 Label = Annotated[str, Meta(pattern="^[^=]+=")]
 Tags = Annotated[str, Meta(pattern=r'^(\*|(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*)$')]
-WaitingFor = Literal["approval", "signal", "any"]
+WaitingFor = Literal["approval", "release", "signal", "any"]
 STATUSES: Final[tuple[str, ...]] = get_args(RunStatus)
 
 Query = Mapping[str, str]
@@ -87,7 +87,7 @@ def status(query: Query) -> str | None:
 
 def waiting_for(query: Query) -> WaitingFor | None:
     match choice(query, "waitingFor", get_args(WaitingFor)):
-        case ("approval" | "signal" | "any") as known:
+        case ("approval" | "release" | "signal" | "any") as known:
             return known
         case _:
             return None

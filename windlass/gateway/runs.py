@@ -15,13 +15,14 @@ from windlass.core.names import Key, WorkflowId, run_key
 from windlass.engine.definitions import OWN, own
 from windlass.engine.node import Node
 from windlass.engine.seen import Seen
-from windlass.gateway import answers, bodies, callers, guard, parameters, views
+from windlass.gateway import answers, bodies, callers, control_level, guard, parameters, views
 from windlass.gateway.views import View
 from windlass.gateway.workflows import command_id
 from windlass.journal import Fact, RunQuery, RunRow
 
 log = logging.getLogger(__name__)
 
+NO_UNDO_LEVEL: Final = 6  # of a cluster whose nodes all heed `undo` of a cancellation
 EVENTS_AT_ONCE: Final = 25
 EVENTS_BYTES_MAX: Final = 8 * 1024 * 1024  # a page that has so much is full
 LOOKED_AT_ONCE: Final = 200  # of small ones
@@ -73,11 +74,13 @@ class Runs:
         return answers.json({**view, "purged": False})
 
     async def cancel(self, request: web.Request) -> web.Response:
-        body, reason = await request.read(), ""
+        body, reason, undo = await request.read(), "", True
         if body.strip():
-            reason = bodies.reason(body, guard.kind_of(request.headers.get("Content-Type")))
+            reason, undo = bodies.cancellation(body, guard.kind_of(request.headers.get("Content-Type")))
+        if not undo:
+            control_level.check(self.node, NO_UNDO_LEVEL)
         ident, at = _command_id(request, "cancel"), self.node.clock.now()
-        return await self._command(request, CancelRun(id=ident, reason=reason, at=at))
+        return await self._command(request, CancelRun(id=ident, reason=reason, undo=undo, at=at))
 
     async def pause(self, request: web.Request) -> web.Response:
         ident, at = _command_id(request, "pause"), self.node.clock.now()

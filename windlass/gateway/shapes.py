@@ -241,7 +241,7 @@ class RunItem(Shape, kw_only=True):
     duration_seconds: float | None
     priority: int
     labels: dict[str, str]
-    waiting_for: Literal["approval", "signal"] | None  # from outside; with both, the approval
+    waiting_for: Literal["approval", "release", "signal"] | None  # from outside; of several, the first
     error: Failed | None
     purged: bool
 
@@ -362,6 +362,7 @@ class Ordered(Shape, kw_only=True):
 
 class Cancel(Shape, kw_only=True):
     reason: str = ""
+    undo: bool = True  # false: it ends at once, and what was done stays
 
 
 class BatchRun(Shape, kw_only=True):

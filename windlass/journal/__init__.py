@@ -196,7 +196,7 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     started_after: float | None = None
     started_before: float | None = None
     label: tuple[str, str] | None = None
-    waiting_for: Literal["approval", "signal", "any"] | None = None
+    waiting_for: Literal["approval", "release", "signal", "any"] | None = None
     search: str | None = None  # their id begins with it, or their workflow's has it (in whatever case)
     limit: int = 100
     # The last item of the page before, as (started_at, id): pages go from newest to oldest.

@@ -240,9 +240,10 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
             if event.name == "line":
                 yield json.loads(event.data)
 
-    def order(self, run: str, order: Order, *, reason: str = "") -> Json:
-        """Cancel, pause or resume the run: {id, status}."""
-        request = {"reason": reason} if reason else {}
+    def order(self, run: str, order: Order, *, reason: str = "", undo: bool = True) -> Json:
+        """Cancel, pause or resume the run: {id, status}. Cancelled without `undo`, nothing is taken back."""
+        request: dict[str, Json] = {"reason": reason} if reason else {}
+        request |= {} if undo else {"undo": False}
         return self._send("POST", _path("runs", run, order), _json(request))
 
     # The cluster.

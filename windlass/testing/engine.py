@@ -341,8 +341,8 @@ class TestRun:
     def reject(self, step: str, *, comment: str = "", by: str = "") -> None:
         self._decide(step, False, comment, by)
 
-    def cancel(self, reason: str = "") -> None:
-        self.engine.order(self._key, lambda id, at: CancelRun(id=id, reason=reason, at=at))
+    def cancel(self, reason: str = "", *, undo: bool = True) -> None:
+        self.engine.order(self._key, lambda id, at: CancelRun(id=id, reason=reason, undo=undo, at=at))
 
     def pause(self) -> None:
         self.engine.order(self._key, lambda id, at: PauseRun(id=id, at=at))

@@ -33,7 +33,7 @@ export function Waiting({ runs }: { readonly runs: readonly RunItem[] }) {
       key: "waitsFor",
       head: t("waitsFor"),
       wideOnly: true,
-      cell: (row) => <span className="nowrap">{t(row.waitingFor === "signal" ? "signal" : "approval")}</span>,
+      cell: (row) => <span className="nowrap">{t(row.waitingFor ?? "approval")}</span>,
     },
     {
       key: "started",
@@ -65,9 +65,11 @@ export function Waiting({ runs }: { readonly runs: readonly RunItem[] }) {
   );
 }
 
+const DEEDS = { approval: "approve", release: "look", signal: "sendSignal" } as const;
+
 function Answer({ run }: { readonly run: RunItem }) {
   const t = useWords(words);
-  const deed = t(run.waitingFor === "signal" ? "sendSignal" : "approve");
+  const deed = t(DEEDS[run.waitingFor ?? "approval"]);
   const to = `${pathTo("/ui/runs/:run", { run: run.id })}?awaits=true`;
   return (
     <Link to={to} className="nowrap" label={`${deed} ${run.id}`}>

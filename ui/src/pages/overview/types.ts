@@ -6,7 +6,7 @@ export interface RunItem {
   readonly startedAt: string;
   readonly endedAt: string | null;
   readonly durationSeconds: number | null;
-  readonly waitingFor: "approval" | "signal" | null;
+  readonly waitingFor: "approval" | "release" | "signal" | null;
   readonly error: { readonly type: string; readonly message: string } | null;
 }
 

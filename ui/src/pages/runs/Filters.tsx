@@ -37,6 +37,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
     all: t("waitingAll"),
     any: t("waitingAny"),
     approval: t("waitingApproval"),
+    release: t("waitingRelease"),
     signal: t("waitingSignal"),
   };
   const setWorkflow = useCallback((workflow: string) => onChange({ workflow }), [onChange]);

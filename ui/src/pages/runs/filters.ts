@@ -14,7 +14,7 @@ export const STATUSES: readonly RunStatus[] = [
 export const RANGES = ["all", "hour", "day", "week", "own"] as const;
 export type Range = (typeof RANGES)[number];
 
-export const WAITING = ["all", "any", "approval", "signal"] as const;
+export const WAITING = ["all", "any", "approval", "release", "signal"] as const;
 export type Waiting = (typeof WAITING)[number];
 
 export const FILTERS = {

@@ -61,6 +61,12 @@ export default function Runs() {
   );
 }
 
+const WAITS_FOR = {
+  approval: "waitsForApproval",
+  release: "waitsForRelease",
+  signal: "waitsForSignal",
+} as const;
+
 function useColumns(): readonly Column<RunItem>[] {
   const t = useWords(words);
   return useMemo(
@@ -71,11 +77,7 @@ function useColumns(): readonly Column<RunItem>[] {
         cell: (run) => (
           <>
             <Status value={run.status} />
-            {run.waitingFor && (
-              <div className="waits-for soft small">
-                {t(run.waitingFor === "approval" ? "waitsForApproval" : "waitsForSignal")}
-              </div>
-            )}
+            {run.waitingFor && <div className="waits-for soft small">{t(WAITS_FOR[run.waitingFor])}</div>}
           </>
         ),
       },

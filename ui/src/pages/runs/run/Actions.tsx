@@ -24,11 +24,13 @@ export default function Actions({ run, again }: RunPartProps) {
   const t = useWords(words);
   const [opened, setOpened] = useState<Opened>(null);
   const [reason, setReason] = useState("");
+  const [noUndo, setNoUndo] = useState(false);
   const ordering = useAct();
   const over = hasEnded(run.status);
   const why = barred(run);
+  const cancel = run.undoing === null ? "cancel" : "giveUp";
   const order = async (word: Order) => {
-    const body = word === "cancel" ? { reason } : undefined;
+    const body = word === "cancel" ? { reason, undo: run.undoing === null && !noUndo } : undefined;
     if (!(await ordering.act(() => post(at(`/runs/:run/${word}`, { run: run.id }), body)))) {
       if (word === "resume") setOpened("resume"); // the question shows what was wrong
       return;
@@ -40,6 +42,7 @@ export default function Actions({ run, again }: RunPartProps) {
   const ask = (what: Opened) => {
     ordering.forget();
     setReason("");
+    setNoUndo(false);
     setOpened(what);
   };
   const close = () => setOpened(null);
@@ -76,18 +79,33 @@ export default function Actions({ run, again }: RunPartProps) {
       </Button>
       {!over && (
         <Button needs="operate" kind="danger" onClick={() => ask("cancel")}>
-          {t("cancel")}
+          {t(cancel)}
         </Button>
       )}
       <Confirm
         {...asking}
         open={opened === "cancel"}
-        title={t("cancelAsk")}
-        confirm={t("cancel")}
+        title={t(run.undoing === null ? "cancelAsk" : "giveUpAsk")}
+        confirm={t(cancel)}
         onConfirm={() => void order("cancel")}
       >
-        <p>{t("cancelMore")}</p>
-        <p>{t("cancelUndo")}</p>
+        {run.undoing !== null && <p>{t("giveUpMore")}</p>}
+        {run.undoing === null && (
+          <>
+            <p>{t("cancelMore")}</p>
+            <p>{t("cancelUndo")}</p>
+            <Field label={t("noUndo")} inline>
+              {(wiring) => (
+                <input
+                  {...wiring}
+                  type="checkbox"
+                  checked={noUndo}
+                  onChange={(event) => setNoUndo(event.target.checked)}
+                />
+              )}
+            </Field>
+          </>
+        )}
         <Field label={t("reason")} hint={t("reasonHint")}>
           {(wiring) => (
             <input {...wiring} value={reason} onChange={(event) => setReason(event.target.value)} />

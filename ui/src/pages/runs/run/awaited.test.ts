@@ -24,6 +24,13 @@ describe("the step at which somebody is waited for", () => {
     expect(awaitedStep([aStep("a"), waiting("paid", "signal")])).toBe("paid");
   });
 
+  it("is one that is parked before any signal, and after an approval", () => {
+    const parked = { reason: "", since: moment(0), losses: 3, deaths: 3, evidence: [] };
+    const step = aStep("killer", { parked });
+    expect(awaitedStep([waiting("paid", "signal"), step])).toBe("killer");
+    expect(awaitedStep([step, waiting("ask", "approval")])).toBe("ask");
+  });
+
   it("is none once everything is answered", () => {
     expect(awaitedStep([aStep("a", { status: "succeeded" }), aStep("b")])).toBeNull();
   });

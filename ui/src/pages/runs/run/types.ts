@@ -26,7 +26,7 @@ export interface RunItem {
   readonly durationSeconds: number | null;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
-  readonly waitingFor: "approval" | "signal" | null; // from outside
+  readonly waitingFor: "approval" | "release" | "signal" | null; // from outside
   readonly error: RunError | null;
   readonly purged: boolean; // what happened in it is deleted
 }

@@ -7,6 +7,11 @@ export const words = defineWords({
     cancelMore:
       "Steps at work are stopped, and it cannot go on afterwards. A rerun can take over what ended well.",
     cancelUndo: "What has an undo step is taken back first.",
+    noUndo: "Take nothing back: end it at once",
+    giveUp: "Give up undoing",
+    giveUpAsk: "End this run without taking back the rest?",
+    giveUpMore:
+      "Undo steps at work are stopped; what was not taken back stays, and the run's reason names it.",
     reason: "Reason",
     reasonHint: "Kept with the run.",
     cancelled: "The run is being cancelled.",
@@ -73,6 +78,10 @@ export const words = defineWords({
     cancelAsk: "取消该运行？",
     cancelMore: "正在执行的步骤会被停止，且无法继续。重跑可以沿用已成功的结果。",
     cancelUndo: "有撤销步骤的会先撤销。",
+    noUndo: "不撤销，立即结束",
+    giveUp: "放弃撤销",
+    giveUpAsk: "不再撤销剩余步骤，直接结束该运行？",
+    giveUpMore: "正在执行的撤销步骤会被停止；未撤销的保持原样，并会写入运行的原因。",
     reason: "原因",
     reasonHint: "与运行一起保存。",
     cancelled: "正在取消运行。",
