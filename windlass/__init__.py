@@ -12,7 +12,8 @@ __version__ = "0.1.0"
 # Found when they are asked for: every process that runs a step imports this package, and few need these.
 # Type checkers read __init__.pyi instead.
 _LATER: Final = {
-    **dict.fromkeys(("Step", "index", "item", "step"), "windlass.sdk.authoring.steps"),
+    **dict.fromkeys(("Step", "step"), "windlass.sdk.authoring.steps"),
+    **dict.fromkeys(("index", "item"), "windlass.sdk.authoring.items"),
     **dict.fromkeys(("Workflow", "workflow"), "windlass.sdk.authoring.workflows"),
     **dict.fromkeys(
         ("approval", "child", "code", "error", "http", "shell", "signal", "sleep", "status", "wait_until"),

@@ -11,9 +11,9 @@ from windlass.sdk.authoring.controls import signal as signal
 from windlass.sdk.authoring.controls import sleep as sleep
 from windlass.sdk.authoring.controls import status as status
 from windlass.sdk.authoring.controls import wait_until as wait_until
+from windlass.sdk.authoring.items import index as index
+from windlass.sdk.authoring.items import item as item
 from windlass.sdk.authoring.steps import Step as Step
-from windlass.sdk.authoring.steps import index as index
-from windlass.sdk.authoring.steps import item as item
 from windlass.sdk.authoring.steps import step as step
 from windlass.sdk.authoring.values import expr as expr
 from windlass.sdk.authoring.workflows import Workflow as Workflow

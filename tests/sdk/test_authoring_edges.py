@@ -346,3 +346,42 @@ def test_an_async_step_says_how_it_is_called_where_a_loop_runs() -> None:
 def test_a_traceback_begins_in_the_users_file() -> None:
     shown = str(ran(lambda: broken()).steps["broken"].error["detail"]).splitlines()
     assert shown[1].strip().startswith(f'File "{__file__}"')
+
+
+@step
+def shipped(order: int, by: str) -> str:
+    return f"{order} by {by}"
+
+
+@workflow
+def ship(order: int, by: str = "sea") -> str:
+    """Ships one order."""
+    return shipped(order, by)
+
+
+@workflow
+def ship_all(orders: list[int]) -> list[str]:
+    return ship.options(max_parallel=2).map(orders, by="air")
+
+
+def test_a_map_over_a_workflow_is_a_child_run_per_item() -> None:
+    (made,) = ship_all.document()["steps"].values()
+    assert made["with"]["step"] == {
+        "kind": "workflow",
+        "with": {"workflow": "ship", "input": {"order": "${{ item }}", "by": "air"}},
+    }
+    assert made["with"]["max_parallel"] == 2
+    with testing.Engine(ship_all) as engine:
+        result = engine.start(ship_all, {"orders": [3, 1, 2]}).result()
+        assert result.output == ["3 by air", "1 by air", "2 by air"]
+        assert len(engine.runs()) == 4
+    assert ship_all([5]) == ["5 by air"]
+
+
+def test_a_map_over_a_workflow_says_what_it_lacks() -> None:
+    @workflow
+    def wrong(orders: list[int]) -> list[str]:
+        return ship.map(orders, weight=3)
+
+    with pytest.raises(CannotCompile, match="ship: got an unexpected keyword argument 'weight'"):
+        wrong.document()

@@ -15,22 +15,19 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, Unpack,
 from windlass.core.task import Json, Result, StepContext
 from windlass.sdk.authoring import typed
 from windlass.sdk.authoring.building import Builder, current, output_of, rendered
+from windlass.sdk.authoring.items import arguments, item, split, split_when
 from windlass.sdk.authoring.options import Options, Span, check, condition, settings_of, span
 from windlass.sdk.authoring.places import CannotCompile, here
-from windlass.sdk.authoring.values import Value, speaks_of
+from windlass.sdk.authoring.values import Value
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 CONTEXT: Final = "ctx"  # the parameter that is no argument: what the step may know of its run
 OUTPUT: Final = "output"  # the parameter of an undo step that gets what the step returned
-OF_ITEMS: Final = ("item", "index")
 NOBODY: Final = StepContext(
     run="", workflow="", step="", attempt=1, input=None, context={}, parents={}, labels={}
 )
-
-item: Final[Any] = Value("item")  # in `.map(…)`: the item; Any: of whatever type
-index: Final[Any] = Value("index")  # in `.map(…)`: its place in the list
 
 
 class Step(Generic[P, R]):
@@ -66,28 +63,13 @@ class Step(Generic[P, R]):
         builder = current()
         if builder is None:
             return [
-                cast(R, self._directly((), self._for_item(fixed, each, at))) for at, each in enumerate(items)
+                cast(R, self._directly((), arguments(self._parameters, fixed, each, at)))
+                for at, each in enumerate(items)
             ]
-        args = self._for_item(fixed, item, None)
-        self._check_arguments(args)
-        inner, outer = _split(self._options)
-        if "when" in outer and speaks_of(condition(outer["when"]), OF_ITEMS):
-            inner["when"] = outer.pop("when")  # each item has its own answer
-        body: dict[str, Json] = {
-            "kind": "python",
-            "with": {"call": self.call, "args": args},
-            **settings_of(inner),
-            **_on_failure_word(inner),
-        }
-        ident = builder.new_id(self.__name__, outer)
-        # In the undo of an item the map's own name means the item.
-        undo = undo_of(self._options, ident, args)
-        body |= {"undo": undo} if undo is not None else {}
-        most = self._options.get("max_parallel")
-        over = items if isinstance(items, Value | str) else list(items)
-        with_ = {"over": over, "step": body} | ({"max_parallel": most} if most is not None else {})
-        named: Options = {**outer, "id": ident}
-        return cast(list[R], output_of(builder.add(ident, "map", with_, named)))
+        given = arguments(self._parameters, fixed, item)
+        self._check_arguments(given)
+        with_ = {"call": self.call, "args": given}
+        return cast(list[R], add_map(builder, self.__name__, "python", with_, items, self._options, given))
 
     def until(
         self, condition_: Callable[[R], object], /, *, most: int = 100, delay: Span = 0
@@ -102,7 +84,7 @@ class Step(Generic[P, R]):
             if builder is None:
                 return self._over_and_over(condition_, most, args, kwargs)
             given = self._bound(args, kwargs)
-            inner, outer = _split(self._options)
+            inner, outer = split(self._options)
             on_failure = fallback_of(builder, inner, given)
             outer["id"] = builder.new_id(self.__name__, outer)
             body = {"kind": "python", "with": {"call": self.call, "args": given}, **settings_of(inner)}
@@ -177,13 +159,6 @@ class Step(Generic[P, R]):
                 case _:
                     given[name] = value
         return given
-
-    def _for_item(self, fixed: dict[str, Any], each: object, at: int | None) -> dict[str, Any]:
-        """The arguments of one item. It goes to the first parameter, unless somebody said where it goes."""
-        said = any(speaks_of(rendered(value), OF_ITEMS[:1]) for value in fixed.values())
-        first = None if said else next((name for name in self._parameters if name not in fixed), None)
-        given = {first: each, **fixed} if first is not None else dict(fixed)
-        return given if at is None else {name: _known(value, each, at) for name, value in given.items()}
 
     def _check_arguments(self, given: dict[str, Any]) -> None:
         self._bound((), given)
@@ -297,16 +272,6 @@ def _check_function(given: Callable[..., Any]) -> None:
         )
 
 
-_OUTER: Final = ("id", "when", "needs")
-
-
-def _split(options: Options) -> tuple[Options, Options]:
-    """What is said of each item, and of the whole."""
-    said = dict(options)
-    outer = {name: said.pop(name) for name in _OUTER if name in said}
-    return cast(Options, said), cast(Options, outer)
-
-
 def add_step(
     builder: Builder,
     name: str,
@@ -321,6 +286,29 @@ def add_step(
     named: Options = {**options, "id": ident}
     undo = undo_of(options, ident, given)
     return output_of(builder.add(ident, kind, with_, named, undo=undo, on_failure=on_failure))
+
+
+def add_map(
+    builder: Builder,
+    name: str,
+    kind: str,
+    with_: Mapping[str, object],
+    items: Iterable[Any],
+    options: Options,
+    given: Mapping[str, Any],
+) -> Any:  # Any: what its steps return, as a list
+    """A step of this kind for each item. `given`: the arguments of one."""
+    inner, outer = split_when(options)
+    body = {"kind": kind, "with": with_, **settings_of(inner), **_on_failure_word(inner)}
+    ident = builder.new_id(name, outer)
+    # In the undo of an item the map's own name means the item.
+    undo = undo_of(options, ident, given)
+    body |= {"undo": undo} if undo is not None else {}
+    most = options.get("max_parallel")
+    over = items if isinstance(items, Value | str) else list(items)
+    whole = {"over": over, "step": body} | ({"max_parallel": most} if most is not None else {})
+    named: Options = {**outer, "id": ident}
+    return output_of(builder.add(ident, "map", whole, named))
 
 
 def undo_of(options: Options, ident: str, given: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -351,15 +339,6 @@ def step_of(what: str, given: object) -> Step[..., Any]:
     if not isinstance(given, Step):
         raise CannotCompile(f"{what}={given!r} is no step; name a function that is a @step", here())
     return given
-
-
-def _known(value: object, each: object, at: int) -> object:
-    """What an argument of an item is outside of any run."""
-    if value is index or value is item:
-        return at if value is index else each
-    if isinstance(value, Value):
-        raise CannotCompile(f"{value!r} is known only in a workflow; pass item or index", here())
-    return value
 
 
 def _on_failure_word(options: Options) -> dict[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -13,9 +13,10 @@ from windlass.core.errors import Fault, Invalid
 from windlass.core.task import Json
 from windlass.sdk.authoring import typed
 from windlass.sdk.authoring.building import Builder, building, current, rendered
+from windlass.sdk.authoring.items import arguments, item
 from windlass.sdk.authoring.options import Options, Span, check, limits_of, span
-from windlass.sdk.authoring.places import CannotCompile, Place, blamed
-from windlass.sdk.authoring.steps import add_step
+from windlass.sdk.authoring.places import CannotCompile, Place, blamed, here
+from windlass.sdk.authoring.steps import add_map, add_step
 from windlass.sdk.authoring.values import Value, member
 
 P = ParamSpec("P")
@@ -70,6 +71,21 @@ class Workflow(Generic[P, R]):
         builder.children[self.id] = self
         given = inspect.signature(self.function).bind(*args, **kwargs).arguments
         return cast(R, add_child(builder, self.id, given, self._options))
+
+    def map(self, items: Iterable[Any], /, **fixed: Any) -> list[R]:  # Any: checked when it is called
+        """In another workflow: a child run per item, as `.map(…)` of a step; what they answer, in order."""
+        builder, signature = current(), inspect.signature(self.function)
+        if builder is None:
+            given = [arguments(signature.parameters, fixed, each, at) for at, each in enumerate(items)]
+            return [cast(Callable[..., R], self.function)(**each) for each in given]
+        builder.children[self.id] = self
+        each = arguments(signature.parameters, fixed, item)
+        try:
+            signature.bind(**each)
+        except TypeError as error:
+            raise CannotCompile(f"{self.__name__}: {error}", here()) from None
+        with_, options = _child(self.id, each, self._options)
+        return cast(list[R], add_map(builder, self.id, "workflow", with_, items, options, each))
 
     def options(self, **changes: Unpack[ChildOptions]) -> Workflow[P, R]:
         """The same workflow, called otherwise: `ship.options(wait=False)(order)`."""
@@ -144,12 +160,20 @@ class Workflow(Generic[P, R]):
 
 def add_child(builder: Builder, workflow: str, given: Mapping[str, object], options: ChildOptions) -> Any:
     """A step that is another run. Any: what that run answers."""
+    with_, others = _child(workflow, given, options)
+    return add_step(builder, workflow, "workflow", with_, others, given)
+
+
+def _child(
+    workflow: str, given: Mapping[str, object], options: ChildOptions
+) -> tuple[dict[str, object], Options]:
+    """What the step is about, and what else is said of it."""
     check(options, _CHILD, "a workflow that is called")
     said: dict[str, Any] = dict(options)
     with_: dict[str, object] = {"workflow": workflow}
     with_ |= {"input": given} if given else {}
     with_ |= {key: said.pop(key) for key in ("version", "wait") if key in said}
-    return add_step(builder, workflow, "workflow", with_, cast(Options, said), given)
+    return with_, cast(Options, said)
 
 
 class Decorator:
