@@ -47,7 +47,7 @@ export const words = defineWords({
     findStep: "Find a step",
     manyMore: "{count} more; search for them by name",
     willRun: "{again} of {count} {count|step|steps} run again; the results of the others are kept.",
-    willRunAll: "All {count} {count|step|steps} run again.",
+    willRunAll: "{count|The only step runs|All steps run} again.",
     rerunInput: "Input",
     "input.same": "As before",
     "input.other": "Another one",

@@ -95,6 +95,16 @@ const SAID: readonly (readonly [Partial<Reason> & { kind: string }, string, stri
     "Step a failed and is tried again when the run is resumed (attempt 2 of 5)",
     "步骤 a 失败，运行恢复后重试（第 2 次尝试，共 5 次）",
   ],
+  [
+    { kind: "retry", step: "a", attempt: 2, attempts: 5, leftS: 90 },
+    "Step a failed and is tried again 90 s after the run is resumed (attempt 2 of 5)",
+    "步骤 a 失败，运行恢复 90 秒后重试（第 2 次尝试，共 5 次）",
+  ],
+  [
+    { kind: "turn", step: "p[1]", name: "p", attempt: 2, leftS: 90 },
+    "Step p takes turn 2 90 s after the run is resumed",
+    "运行恢复 90 秒后，步骤 p 开始第 2 轮",
+  ],
   [{ kind: "wait", step: "a", until: at("10:20") }, "Step a waits until 10:20", "步骤 a 等待到 10:20"],
   [
     { kind: "wait", step: "a", leftS: 90 },

@@ -59,12 +59,12 @@ export function reasonText(reason: Reason, speech: Speech): string {
         (reason.waiting ?? 0) > 1 && say("permit.waiting"),
       );
     case "retry":
-      return because(say(reason.until === null ? "retry.paused" : "retry"));
+      return because(say(reason.until !== null ? "retry" : reason.leftS ? "retry.left" : "retry.paused"));
     case "wait":
     case "timer":
       return say(reason.until === null ? "wait.paused" : reason.kind);
     case "turn":
-      return say(reason.until === null ? "turn.paused" : "turn");
+      return say(reason.until !== null ? "turn" : reason.leftS ? "turn.left" : "turn.paused");
     case "items":
       if (reason.total === null) return say("items.turns");
       return with_(say("items"), Boolean(reason.failed) && say("items.failed"));
