@@ -33,8 +33,7 @@ MAP: Final[dict[str, Json]] = {
 }
 
 
-PYTHON_SIZES: Final = (100, 2_000)
-PYTHON_NAME: Final = 300  # characters of an item: the input of the larger one is 600 kB
+PYTHON_NAME: Final = 300  # characters of an item: the input of a map of 2,000 is 600 kB
 PYTHON: Final[dict[str, Json]] = {
     "id": "map-of-python",
     "steps": {
@@ -69,13 +68,14 @@ def measure(folder: Path, repeats: int, sizes: Sequence[int] = SIZES) -> list[Fi
             here.core_us.append(work_us(MAP, runs, files(size), value=size))
             on_loop(_through_node(folder / f"map-{n}-{size}", size, runs, here))
     small, large = found[min(sizes)], found[items]
-    few, many = _in_processes(folder, repeats)
+    fewer = max(2 * min(sizes), items // 5)  # an item takes longer there
+    few, many = _in_processes(folder, repeats, min(sizes), fewer)
     played = play(document.read(MAP), files(items), items)
     told = f"{played.snapshots} snapshots, the last of {played.image_bytes / items:,.0f} bytes an item"
     return [
         _ratio("in the core", items, min(sizes), large.core_us, small.core_us),
         _ratio("through a node", items, min(sizes), large.node_us, small.node_us),
-        _ratio("each in a Python process", max(PYTHON_SIZES), min(PYTHON_SIZES), many, few),
+        _ratio("each in a Python process", fewer, min(sizes), many, few),
         Figure(f"journal of a map of {items:,}", "bytes/item", [played.journal_bytes / items], note=told),
         Figure(
             f"answer of a map of {items:,}, made",
@@ -116,21 +116,21 @@ async def _through_node(data: Path, size: int, runs: int, found: Found) -> None:
         found.read_bytes = len(body)
 
 
-def _in_processes(folder: Path, repeats: int) -> tuple[list[float], list[float]]:
+def _in_processes(folder: Path, repeats: int, small: int, large: int) -> tuple[list[float], list[float]]:
     """Time, not work, which is done elsewhere: µs of an item of the small map, and of the large one."""
-    found: dict[int, list[float]] = {size: [] for size in PYTHON_SIZES}
+    found: dict[int, list[float]] = {small: [], large: []}
     on_loop(_python_steps(folder / "map-of-python", repeats, found))
-    return found[min(PYTHON_SIZES)], found[max(PYTHON_SIZES)]
+    return found[small], found[large]
 
 
 async def _python_steps(data: Path, repeats: int, found: dict[int, list[float]]) -> None:
     async with engine(data) as here:
         (data / "each.py").write_text("def take(file):\n    return len(file)\n")
         workflow = await here.define(PYTHON)
-        await here.run(workflow, _long_names(min(PYTHON_SIZES)))  # every process is warm then
+        await here.run(workflow, _long_names(min(found)))  # every process is warm then
         for _ in range(repeats):
             for size, took_us in found.items():
-                runs = max(PYTHON_SIZES) // size
+                runs = max(found) // size
                 began = time.perf_counter()
                 for _ in range(runs):
                     await here.run(workflow, _long_names(size))

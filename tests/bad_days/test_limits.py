@@ -46,6 +46,7 @@ def test_permits_outlast_syncs_that_fail(tmp_path: Path) -> None:
         # Given a run that holds the only permit, and others that wait for it
         assert [start(home, run) for run in RUNS[:-1]] == [200] * (len(RUNS) - 1)
         wait_until(lambda: statuses(home) == ["running", *["queued"] * 3, ""])
+        wait_until(lambda: left(home) == [(1, 3)])  # who asks later has a later turn
         # When the first is to end, and to give it back, while syncs fail
         bad.fail.touch()
         assert not goes(home, RUNS[0])

@@ -21,7 +21,7 @@ def _few(folder: Path) -> list[Figure]:
 
 def test_every_part_measures_something(tmp_path: Path) -> None:
     figures = apart(_few, tmp_path)
-    assert len({figure.name for figure in figures}) == 12
+    assert len({figure.name for figure in figures}) == 13
     for figure in figures:
         # What expressions add is a difference of two small times, which may come out as anything.
         assert figure.value > 0 or figure.unit == "%", figure
