@@ -17,6 +17,7 @@ from windlass.core.names import SessionId, WorkerId
 from windlass.core.task import Json, Outcome, Success, Task, TaskName
 from windlass.engine.node import Node, NodeSettings
 from windlass.engine.post import Post
+from windlass.engine.surroundings import Settings
 from windlass.gateway import shapes
 from windlass.gateway.http import OPEN, make_app, serve_http
 from windlass.gateway.lock import Locks
@@ -26,6 +27,8 @@ from windlass.journal.memory import MemoryStore
 from windlass.registry import Registry
 from windlass.vault import Keyring
 
+# Who holds a step is recorded when it takes a moment, which is a matter of the machine.
+NO_GRANTS = NodeSettings(shards=4, shard=Settings(grant_delay_s=60.0))
 Work = Callable[[Task], Outcome | None]  # None: the worker keeps at it until it is stopped
 
 ONE_STEP = {"id": "one", "steps": {"only": {"kind": "noop", "with": {"value": 42}}}}

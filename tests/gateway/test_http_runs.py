@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.gateway.house import ONE_STEP, House, house
+from tests.gateway.house import NO_GRANTS, ONE_STEP, House, finish, house
 from windlass.core.errors import Unavailable, Unknown
 from windlass.core.names import run_key
 from windlass.core.orders import Purge, Sleep, Strand
 from windlass.core.task import Failure, Json, Outcome, Success, Task
+from windlass.engine.node import NodeSettings
 
 RUNS = "/api/v1/runs"
 EXECUTE = "/api/v1/workflows/one/execute"
@@ -18,10 +19,12 @@ JSON_TYPE = {"Content-Type": "application/json"}
 
 
 def play(
-    scene: Callable[[House], Awaitable[None]], work: Callable[[Task], Outcome | None] | None = None
+    scene: Callable[[House], Awaitable[None]],
+    work: Callable[[Task], Outcome | None] = finish,
+    settings: NodeSettings | None = None,
 ) -> None:
     async def whole() -> None:
-        async with house() if work is None else house(work) as home:
+        async with house(work, settings=settings) as home:
             await scene(home)
 
     asyncio.run(whole())
@@ -430,7 +433,7 @@ def test_the_events_of_a_run_are_read_page_by_page() -> None:
         assert (done["step"], done["attempt"], done["value"], done["worker"]) == ("only", 1, 42, "hands")
         assert done["at"].endswith("Z") and done["startedAt"].endswith("Z")
 
-    play(scene)
+    play(scene, settings=NO_GRANTS)
 
 
 def test_more_events_than_one_read_takes_come_in_order() -> None:
@@ -441,7 +444,7 @@ def test_more_events_than_one_read_takes_come_in_order() -> None:
         assert [event["seq"] for event in page["items"]] == list(range(1, 83))
         assert page["next"] is None
 
-    play(scene)
+    play(scene, settings=NO_GRANTS)
 
 
 def test_a_page_of_large_events_ends_early() -> None:
@@ -469,7 +472,7 @@ def test_the_events_of_one_step_are_found_among_those_of_all_page_by_page() -> N
         assert first["items"] + rest["items"] == page["items"]
         assert (await home.ask("GET", f"{RUNS}/{run}/events?step=none")).json["items"] == []
 
-    play(scene)
+    play(scene, settings=NO_GRANTS)
 
 
 def test_looking_for_the_events_of_one_step_ends_early_where_events_are_large() -> None:
@@ -485,7 +488,7 @@ def test_looking_for_the_events_of_one_step_ends_early_where_events_are_large() 
         assert found == ["StepQueued", "StepSucceeded"]
         assert pages > 4
 
-    play(scene, lambda task: Success("x" * 1_000_000))
+    play(scene, lambda task: Success("x" * 1_000_000), NO_GRANTS)
 
 
 def test_a_purged_run_is_shown_by_its_row() -> None:

@@ -10,13 +10,14 @@ import aiohttp
 import msgspec
 import pytest
 
-from tests.gateway.house import ONE_STEP, House, Work, finish, house
+from tests.gateway.house import NO_GRANTS, ONE_STEP, House, Work, finish, house
 from tests.waiting import until
 from windlass.core.events import RunPaused
 from windlass.core.names import run_key
 from windlass.core.orders import Purge
 from windlass.core.task import Json, Success, Task
 from windlass.engine.followers import GAP, Followers
+from windlass.engine.node import NodeSettings
 from windlass.gateway import shapes, stream
 from windlass.gateway.stream import Ear
 from windlass.journal import Group, StoreBusy
@@ -80,9 +81,11 @@ async def listening(home: House, run: str, query: str = "", **headers: str) -> A
         yield Client(response)
 
 
-def play(scene: Callable[[House], Awaitable[None]], work: Work = finish) -> None:
+def play(
+    scene: Callable[[House], Awaitable[None]], work: Work = finish, settings: NodeSettings | None = None
+) -> None:
     async def whole() -> None:
-        async with house(work) as home:
+        async with house(work, settings=settings) as home:
             await scene(home)
 
     asyncio.run(whole())
@@ -138,7 +141,7 @@ def test_who_comes_again_goes_on_after_what_it_has() -> None:
         async with listening(home, run, "?after=4") as client:
             assert [one.event for one in await client.all()] == ["end"]
 
-    play(scene)
+    play(scene, settings=NO_GRANTS)
 
 
 def test_news_that_got_lost_are_read_from_the_journal_after_a_gap() -> None:
