@@ -462,7 +462,7 @@ def standby_of(primary: OwnPostgres) -> Iterator[OwnPostgres]:
 async def promote(standby: OwnPostgres) -> None:
     cx = await asyncpg.connect(standby.url())
     try:
-        assert await cx.fetchval("SELECT pg_promote(true, 10)")
+        assert await cx.fetchval("SELECT pg_promote(true, 60)")
     finally:
         cx.terminate()
 

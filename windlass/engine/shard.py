@@ -72,7 +72,7 @@ class Shard:
         self._inbox: deque[Letter] = deque()
         self._wake = asyncio.Event()
         self._memory = Memory(number, around, admitted=self._ask_again, post=self._post)
-        self._grants = Grants(around.clock, delay_s=around.settings.grant_delay_s, wake=self._wake.set)
+        self._grants = Grants(delay_s=around.settings.grant_delay_s, wake=self._wake.set)
         self._errands = Errands(
             around.carrier, around.clock, around.chance, self._answer, around.lease.until_fresh
         )
