@@ -48,7 +48,8 @@ def test_the_overview_follows_runs_that_are_started_elsewhere(mortal: Server, op
     for number in range(1, 6):
         mortal.client.start("good", run_id=f"good-{number}")
         expect(started).to_contain_text(f"{number} run")
-    assert (asked.paths, asked.streams) == ([], [])
+    assert asked.paths == []
+    assert len(asked.streams) <= 1, asked.streams  # what is open for an hour is another list each minute
 
 
 def test_the_list_is_live_again_after_its_server_was_killed(mortal: Server, opened: OpenPage) -> None:
