@@ -18,35 +18,18 @@ from windlass.gateway import runs as runs_door
 from windlass.wire import codec
 
 SIZES: Final = (100, 1_000, 10_000)
-MAP: Final[dict[str, Json]] = {
-    "id": "map",
-    "steps": {
-        "each": {
-            "kind": "map",
-            "with": {
-                "over": "${{ inputs.files }}",
-                "max_parallel": 20,
-                "step": {"kind": "noop", "with": {"value": {"file": "${{ item }}", "n": "${{ index }}"}}},
-            },
-        }
-    },
-}
-
-
 PYTHON_NAME: Final = 300  # characters of an item: the input of a map of 2,000 is 600 kB
-PYTHON: Final[dict[str, Json]] = {
-    "id": "map-of-python",
-    "steps": {
-        "each": {
-            "kind": "map",
-            "with": {
-                "over": "${{ inputs.files }}",
-                "max_parallel": 20,
-                "step": {"kind": "python", "with": {"call": "each:take", "args": {"file": "${{ item }}"}}},
-            },
-        }
-    },
-}
+
+
+def _map_of(ident: str, step: dict[str, Json]) -> dict[str, Json]:
+    over = {"over": "${{ inputs.files }}", "max_parallel": 20}
+    return {"id": ident, "steps": {"each": {"kind": "map", "with": {**over, "step": step}}}}
+
+
+MAP: Final = _map_of("map", {"kind": "noop", "with": {"value": {"file": "${{ item }}", "n": "${{ index }}"}}})
+PYTHON: Final = _map_of(
+    "map-of-python", {"kind": "python", "with": {"call": "each:take", "args": {"file": "${{ item }}"}}}
+)
 
 
 @dataclass(slots=True)
