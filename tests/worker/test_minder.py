@@ -25,7 +25,7 @@ from tests.worker.rig import (
 )
 from windlass.core.task import Failure, Success, Task
 from windlass.worker.link import MinderLink, MinderLost, Order
-from windlass.worker.minder.tree import Hunt, look
+from windlass.worker.minder.tree import Hunt, is_ending, look
 from windlass.worker.orphans import adopt_orphans, end_strays
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
@@ -225,6 +225,16 @@ def test_what_belongs_to_another_user_is_left_rather_than_waited_for(monkeypatch
     hunt = Hunt()
     hunt.strike({os.getppid(): seen[3]})
     assert hunt.beyond_reach == {(os.getppid(), seen[3])}
+
+
+def test_a_process_is_ending_from_its_death_on_whether_or_not_it_is_buried() -> None:
+    process = subprocess.Popen(["sleep", "100"])
+    assert not is_ending(process.pid)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert look(process.pid) is not None and is_ending(process.pid)
+    process.wait()
+    assert look(process.pid) is None and is_ending(process.pid)
 
 
 def test_a_script_that_signals_its_whole_group_hits_only_itself(tmp_path: Path) -> None:

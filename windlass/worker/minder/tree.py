@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterable
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PF_EXITING = 0x4  # among the kernel's flags of a process
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -19,16 +20,28 @@ def prctl(option: int, value: int) -> None:
 
 def look(pid: int) -> tuple[bool, int, int, int] | None:
     """(alive, parent, session, start time) of a process; None when there is none."""
+    fields = _state(pid)
+    if fields is None:
+        return None
+    # A process whose first thread has ended looks like a zombie while its other threads run on.
+    alive = fields[0] not in (b"Z", b"X") or int(fields[17]) > 1
+    return alive, int(fields[1]), int(fields[3]), int(fields[19])
+
+
+def is_ending(pid: int) -> bool:
+    """Whether it is on its way out: it may look alive, and its children be its own, with its files closed."""
+    fields = _state(pid)
+    return fields is None or bool(int(fields[6]) & PF_EXITING)
+
+
+def _state(pid: int) -> list[bytes] | None:
+    """What the kernel says of a process after its name; None when there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             fields = file.read(4096).rpartition(b")")[2].split()
     except OSError:
         return None
-    if len(fields) < 20:
-        return None
-    # A process whose first thread has ended looks like a zombie while its other threads run on.
-    alive = fields[0] not in (b"Z", b"X") or int(fields[17]) > 1
-    return alive, int(fields[1]), int(fields[3]), int(fields[19])
+    return fields if len(fields) >= 20 else None
 
 
 def all_pids() -> Iterable[int]:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from windlass.worker.minder.tree import is_ending
 from windlass.worker.orphans import spare, unspare
 
 PACKAGE: Final = Path(__file__).resolve().parents[2]
@@ -32,6 +33,7 @@ from windlass.worker.sandbox.nursery import main
 main()
 """
 Kind = tuple[bool, bool]  # of a keeper: whether its job is wrapped in namespaces, and bound by a group
+Nursery = subprocess.Popen[bytes]
 BEHIND_S: Final = 0.002  # to wait when it has not yet taken what was sent
 END_S: Final = 5.0  # to wait for its end when this process ends; it ends anyway
 
@@ -42,11 +44,11 @@ class NurseryLink:
     def __init__(self) -> None:
         self._starting = threading.Lock()
         self._control: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ahead: dict[Kind, socket.socket] = {}
+        self._process: Nursery | None = None
+        self._ahead: dict[Kind, tuple[socket.socket, Nursery]] = {}
         self._asked: set[Kind] = set()
 
-    async def keeper(self, kind: Kind) -> socket.socket:
+    async def keeper(self, kind: Kind) -> tuple[socket.socket, Nursery]:
         """Our end of the socket to a keeper that waits for an order. Raises OSError when no nursery starts.
 
         Nursery and keeper may be killed before there is one: then that socket ends.
@@ -67,16 +69,16 @@ class NurseryLink:
             with suppress(OSError):
                 self._ahead[kind] = self._ask(kind)
 
-    def _ask(self, kind: Kind) -> socket.socket:
+    def _ask(self, kind: Kind) -> tuple[socket.socket, Nursery]:
         """Raises BlockingIOError when the nursery has more to do than it can take."""
         ours, its = socket.socketpair()
         ours.setblocking(False)
         try:
             while True:
-                control = self._open()
+                control, nursery = self._open()
                 try:
                     socket.send_fds(control, [marshal.dumps(kind)], [its.fileno()])
-                    return ours
+                    return ours, nursery
                 except ConnectionError:
                     self._lose(control)
         except BaseException:
@@ -96,9 +98,9 @@ class NurseryLink:
                 process.wait(END_S)
             unspare(process.pid)
 
-    def _open(self) -> socket.socket:
+    def _open(self) -> tuple[socket.socket, Nursery]:
         with self._starting:
-            if self._control is None:
+            if self._control is None or self._process is None:
                 self._control, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 self._control.setblocking(False)
                 try:
@@ -110,7 +112,7 @@ class NurseryLink:
                 finally:
                     its.close()
                 spare(self._process.pid)
-            return self._control
+            return self._control, self._process
 
     def _lose(self, control: socket.socket) -> None:
         """It is dead; somebody else may have found out before."""
@@ -125,10 +127,24 @@ class NurseryLink:
 
     def _hang_up(self) -> None:
         while self._ahead:
-            self._ahead.popitem()[1].close()
+            self._ahead.popitem()[1][0].close()
 
 
-def _start(stdin: int) -> subprocess.Popen[bytes]:
+def is_lost(nursery: Nursery) -> bool:
+    """Whether it was killed, and did not see its keepers through. Ask when a socket that it had has ended.
+
+    A process that is killed loses its files before its children: those may not be ours yet.
+    """
+    return nursery.poll() is not None or is_ending(nursery.pid)
+
+
+async def death_of(nursery: Nursery) -> None:
+    """Of one that is lost: then all that it had below it is ours."""
+    await asyncio.to_thread(nursery.wait)
+    unspare(nursery.pid)
+
+
+def _start(stdin: int) -> Nursery:
     """With an empty environment: the worker's own holds secrets."""
     folder = os.path.abspath(tempfile.gettempdir())
     return subprocess.Popen(

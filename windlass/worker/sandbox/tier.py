@@ -17,9 +17,9 @@ from typing import Any, Final, Literal, assert_never
 import msgspec
 
 from windlass.worker.link import Printing
-from windlass.worker.minder.tree import look, send_signal
+from windlass.worker.minder.tree import send_signal
 from windlass.worker.orphans import end_strays, spare, unspare
-from windlass.worker.sandbox.nursery_link import NURSERY
+from windlass.worker.sandbox.nursery_link import NURSERY, Nursery, death_of, is_lost
 from windlass.worker.sandbox.nursery_link import Kind as KeeperKind
 from windlass.worker.sandbox.port import Job, Protections, Ran
 from windlass.worker.sandbox.talk import frame
@@ -104,7 +104,8 @@ class _Keeper:
     async def run(self, order: bytes) -> None:
         """Until nothing is left of the job. Raises OSError when no keeper can be asked for."""
         wrapped, _ = self._kind
-        with await NURSERY.keeper(self._kind) as ours:
+        ours, nursery = await NURSERY.keeper(self._kind)
+        with ours:
             try:
                 with suppress(ConnectionError):
                     await asyncio.get_running_loop().sock_sendall(ours, order)
@@ -113,11 +114,11 @@ class _Keeper:
                 await self._hear(ours)
             finally:
                 # Without a namespace the kernel counts keepers among the processes of the next job.
-                if self.ended is None or not wrapped or self._is_our_child():
+                if self.ended is None or not wrapped or is_lost(nursery):
                     # Cancelled, or somebody was killed. Hanging up makes it end.
                     with suppress(OSError):
                         ours.shutdown(socket.SHUT_WR)
-                    await _see_through(self._bury(ours))
+                    await _see_through(self._bury(ours, nursery))
                 if self.born is not None:
                     unspare(self.born[0])
         if not wrapped:
@@ -149,8 +150,11 @@ class _Keeper:
             case _:
                 assert_never(what)
 
-    async def _bury(self, ours: socket.socket) -> None:
-        """Wait for the end of the socket: then it is dead and, if its nursery lives, so is all of its job."""
+    async def _bury(self, ours: socket.socket, nursery: Nursery) -> None:
+        """Wait for the end of the socket: then it is dead and, if its nursery lives, so is all of its job.
+
+        Else nobody but us buries it, and ends what it left.
+        """
         try:
             async with asyncio.timeout(STOP_S):
                 await _until_its_end(ours)
@@ -158,15 +162,11 @@ class _Keeper:
             if self.born is not None:
                 send_signal(*self.born, signal.SIGKILL)
             await _until_its_end(ours)
-        if self.born is not None and self._is_our_child():
-            unspare(self.born[0])
+        if is_lost(nursery):
+            await death_of(nursery)
+            if self.born is not None:
+                unspare(self.born[0])
             await end_strays()
-
-    def _is_our_child(self) -> bool:
-        """So it is when its nursery was killed. Then nobody else buries it, or ends what it left."""
-        pid, started = self.born or (0, 0)
-        seen = look(pid)
-        return seen is not None and seen[3] == started and seen[1] == os.getpid()
 
 
 async def _until_its_end(ours: socket.socket) -> None:
