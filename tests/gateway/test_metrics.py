@@ -55,6 +55,7 @@ def test_the_numbers_are_those_of_the_node() -> None:
     assert values["windlass_runs_ended_total", "succeeded"] == 2
     assert values["windlass_tasks_running",] == 1
     assert values["windlass_tasks_waiting",] == 0
+    assert values["windlass_tasks_unserved",] == 0
     assert values["windlass_entities_live",] == 1
     assert values["windlass_ready",] == 1
     assert values["windlass_commits_total",] > 0

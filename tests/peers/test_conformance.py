@@ -40,6 +40,7 @@ from windlass.core.node_figures import NodeFigures
 from windlass.core.orders import Reply
 from windlass.core.pulse import Counted, Minute
 from windlass.core.spread import Shares
+from windlass.core.unserved import Unserved
 from windlass.peers import Lost, Unreachable, outbox
 from windlass.peers import link as links
 from windlass.peers.contact import STEADY_S
@@ -600,6 +601,7 @@ ANSWERS: list[Answer] = [
     messages.Candidates((Verdict("w", "n", (0, 0.5, "x")), Verdict("v", "n", barred="lacks gpu"))),
     messages.ChoicesTold((CHOSEN,)),
     messages.PulseTold(Counted((Minute(28_000_000, 3, 2, 1),), (0.5, 1.5))),
+    messages.PulseTold(Counted(unserved=(Unserved(("gpu", "noop"), ("gpu",), 3, NAME[1], NAME[2], 1.5),))),
     messages.FiguresTold(NodeFigures(node="n", at=1.5, commits=3, commit_s=Shares(3, 0.1, 0.1, 0.2, 0.2))),
     messages.Quiet(False),
     messages.Relayed(messages.encode_answer(messages.Quiet(True))),

@@ -9,6 +9,7 @@ GOOD = b"id: good\nsteps: {a: {kind: noop}}\n"
 BAD = b'id: bad\nsteps: {a: {kind: shell, with: {argv: [sh, -c, "echo nope >&2; exit 3"]}}}\n'
 ASKS = b"id: asks\nsteps: {ship: {kind: approval, with: {prompt: 'Ship it?'}}}\n"
 PAYS = b"id: pays\nsteps: {paid: {kind: signal}}\n"
+RARE = b"id: rare\nsteps: {train: {kind: noop, requires: [gpu]}}\n"
 SLOW = b"id: slow\nsteps: {a: {kind: wait, with: {for: 6h}}}\n"
 
 
@@ -93,6 +94,32 @@ def test_a_run_that_waits_for_somebody_appears_and_is_gone_once_it_is_approved(
     expect(waiting.get_by_role("link", name="asks-1", exact=True)).to_have_count(0)
     page.set_viewport_size({"width": 360, "height": 740})
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_steps_that_no_worker_could_run_appear_and_are_gone_with_their_run(
+    mortal: Server, opened: OpenPage
+) -> None:
+    apply(mortal, "rare", RARE)
+    page = opened(mortal.url)
+    page.goto("/")
+    expect(page.get_by_text("nothing waits in vain")).to_be_visible()
+    for number in (1, 2):
+        mortal.client.start("rare", run_id=f"rare-{number}")
+    unserved = page.get_by_role("region", name="No worker for it", exact=True)
+    row = unserved.get_by_role("row").filter(has_text="gpu")
+    expect(row).to_contain_text("2")
+    expect(page.get_by_text("nothing waits in vain")).to_have_count(0)
+    check_accessible(page)
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    # The run says what to do about it.
+    row.get_by_role("link", name="rare-1").click()
+    expect(page.get_by_text("windlass worker --capabilities gpu").first).to_be_visible()
+    for number in (1, 2):
+        mortal.client.order(f"rare-{number}", "cancel")
+    page.goto("/")
+    expect(page.get_by_text("nothing waits in vain")).to_be_visible()
+    expect(unserved).to_have_count(0)
 
 
 def test_it_speaks_chinese(server: Server, opened: OpenPage) -> None:

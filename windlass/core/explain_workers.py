@@ -13,6 +13,7 @@ from windlass.core.names import StepId
 from windlass.core.needs import CODE, CODE_NETWORK, language_of, needs
 from windlass.core.reasons import LimitSeen, Reason, WorkerBar
 from windlass.core.step_state import StepState
+from windlass.core.unserved import missing_from
 from windlass.core.wording import are, listed, many
 
 OFFERED_BY_ITSELF: Final = ("code/", "code:", "sandbox:")
@@ -152,9 +153,8 @@ def _no_slot(step: Step, state: StepState, seen: TaskSeen, fitting: list[WorkerS
 def _no_worker(
     step: Step, state: StepState, requires: frozenset[str], workers: tuple[WorkerSeen, ...]
 ) -> Reason:
-    offered = frozenset[str]().union(*(worker.capabilities for worker in workers))
     # Where each is offered by somebody, but nobody offers all of it, all of it is what is missing.
-    missing = sorted(requires - offered) or sorted(requires)
+    missing = list(missing_from(requires, (worker.capabilities for worker in workers))) or sorted(requires)
     special = sorted(requires - frozenset(KINDS))
     command = f"windlass worker --capabilities {','.join(special)}"
     engine = " ".join(["windlass up", *(f"--capability {name}" for name in special)])

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from windlass.core.events import AnyEvent, RunEnded, RunStarted
+from windlass.core.unserved import Unserved
 
 MINUTE_S: Final = 60
 MINUTES: Final = 60  # that are remembered
@@ -33,6 +34,7 @@ class Counted(msgspec.Struct, frozen=True, omit_defaults=True):
 
     minutes: tuple[Minute, ...] = ()  # with gaps
     took: tuple[float, ...] = ()  # seconds, of the runs that ended last
+    unserved: tuple[Unserved, ...] = ()  # what waits in vain
 
 
 @dataclass(slots=True)

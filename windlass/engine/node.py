@@ -204,7 +204,7 @@ class Node:
             self.timers,
             self.clock,
         )
-        self.pulses = Pulses(self.membership, self.calls, self.stats.pulse, self.clock)
+        self.pulses = Pulses(self.membership, self.calls, self.stats.pulse, self.dispatcher, self.clock)
         late.host = NodeHost(
             self.membership,
             self.router,

@@ -199,15 +199,19 @@ class Queues:
 
     def heads(self, most: int) -> list[Head]:
         """The next of each queue, the most urgent first."""
+        found = [Head(entry.kind, entry.rank[0], waiting) for entry, waiting in self.firsts()]
+        return heapq.nsmallest(most, found, key=lambda head: head.rank)
+
+    def firsts(self) -> list[tuple[Entry, int]]:
+        """The next of each queue, and how many wait there."""
         found = []
         for kind, queue in list(self._queues.items()):
             head = queue.head()
             if head is None:
                 self._forget(kind)
             else:
-                waiting = queue.size - self._gone.get(kind, 0)
-                found.append(Head(kind, head.rank[0], max(1, waiting)))
-        return heapq.nsmallest(most, found, key=lambda head: head.rank)
+                found.append((head, max(1, queue.size - self._gone.get(kind, 0))))
+        return found
 
     def ahead(self, entry: Entry, workers: Iterable[frozenset[str]]) -> int:
         """How many that wait are more urgent, for one of these workers that could run this one."""

@@ -45,6 +45,10 @@ class Table:
     def of_run(self, key: Key) -> list[Entry]:
         return list(self._by_run.get(key, {}).values())
 
+    def since(self, entry: Entry) -> float:
+        """When it began to wait."""
+        return entry.rank[0] + entry.priority * self.age_s
+
     @property
     def waiting(self) -> int:
         return sum(1 for entry in self._entries.values() if entry.state == "queued")

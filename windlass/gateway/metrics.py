@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from windlass.core.spread import Spread
 from windlass.engine.node import Node
+from windlass.engine.unserved import count_unserved
 from windlass.gateway import cluster_metrics, code_metrics, fleet_metrics
 from windlass.gateway.connections import Book
 from windlass.gateway.families import counter, counter_by, gauge, histogram, histogram_by
@@ -115,6 +116,11 @@ class Metrics(Collector):
         )
         yield gauge("windlass_timers_armed", "Entities that wait for a time to come.", len(node.timers))
         yield gauge("windlass_tasks_waiting", "Tasks that wait for a worker.", node.dispatcher.waiting)
+        yield gauge(
+            "windlass_tasks_unserved",
+            "Tasks that wait for a worker which is not there.",
+            count_unserved(node.dispatcher.table, node.dispatcher.choosing),
+        )
         yield gauge("windlass_tasks_running", "Tasks that workers hold.", node.dispatcher.held)
         yield gauge("windlass_webhook_notices_waiting", "Notices not yet delivered.", node.herald.waiting)
 

@@ -14,9 +14,16 @@ import msgspec
 from aiohttp import web
 
 from windlass.core.pulse import MINUTE_S, Counted, Minute, quantile, window
+from windlass.core.unserved import Unserved, summed
 from windlass.engine.node import Node
 from windlass.gateway import answers, callers, views
-from windlass.gateway.overview_shapes import Overview, OverviewLatency, OverviewMinute, OverviewNodes
+from windlass.gateway.overview_shapes import (
+    Overview,
+    OverviewLatency,
+    OverviewMinute,
+    OverviewNodes,
+    OverviewUnserved,
+)
 from windlass.gateway.routes import API, Route
 from windlass.gateway.shapes import RunItem
 from windlass.journal import RunQuery
@@ -24,6 +31,7 @@ from windlass.journal import RunQuery
 LISTED: Final = 10
 OPEN_MAX: Final = 1_000
 DAY_S: Final = 86_400.0
+COMING_S: Final = 3.0  # for a worker that is just being started
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,7 @@ class Overviews:
                 latency=_latency(parts),
                 open_runs=await node.registry.count_open_runs(namespace, OPEN_MAX),
                 waiting=await self._newest(RunQuery(namespace=namespace, waiting_for="any", limit=LISTED)),
+                unserved=_unserved(parts, now),
                 stuck=await self._newest(RunQuery(namespace=namespace, status="stuck", limit=LISTED)),
                 failed=await self._newest(
                     RunQuery(namespace=namespace, status="failed", limit=LISTED), ended_after=now - DAY_S
@@ -67,6 +76,22 @@ def _minute(minute: Minute) -> OverviewMinute:
         succeeded=minute.succeeded,
         failed=minute.failed,
         other=minute.other,
+    )
+
+
+def _unserved(parts: list[Counted], now: float) -> list[OverviewUnserved]:
+    waiting = (one for part in parts for one in part.unserved)
+    return [_in_vain(one) for one in summed(waiting, LISTED) if now - one.since >= COMING_S]
+
+
+def _in_vain(one: Unserved) -> OverviewUnserved:
+    return OverviewUnserved(
+        requires=list(one.requires),
+        missing=list(one.missing),
+        tasks=one.tasks,
+        run=one.run,
+        step=one.step,
+        since=views.iso(one.since),
     )
 
 

@@ -4,11 +4,12 @@ import { useWords } from "../../words";
 import { RunRows } from "./RunRows";
 import { Waiting } from "./Waiting";
 import type { OverviewView, RunItem } from "./types";
+import { Unserved } from "./Unserved";
 import { words } from "./words";
 
 const HOUR_MS = 3_600_000;
 
-/** What waits for somebody, what is stuck, what failed lately, and what has been open for long. */
+/** What waits for somebody or in vain, what is stuck, what failed lately, and what has been open for long. */
 export function Attention({ view }: { view: OverviewView }) {
   const t = useWords(words);
   // Whole minutes: the same question for as long as it means the same.
@@ -18,10 +19,11 @@ export function Attention({ view }: { view: OverviewView }) {
     live: true,
   });
   const old = long.data?.items ?? [];
-  const calm = view.stuck.length === 0 && view.failed.length === 0;
+  const calm = view.unserved.length === 0 && view.stuck.length === 0 && view.failed.length === 0;
   return (
     <>
       <Waiting runs={view.waiting} />
+      {view.unserved.length > 0 && <Unserved rows={view.unserved} />}
       {calm && (
         <Card title={t("attention")}>
           <p className="soft">{t("nothing")}</p>

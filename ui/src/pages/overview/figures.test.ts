@@ -47,6 +47,7 @@ test("a server without runs is new", () => {
     latency: { runs: 0, p50Seconds: null, p95Seconds: null },
     openRuns: 0,
     waiting: [],
+    unserved: [],
     stuck: [],
     failed: [],
     nodes: { up: 1, leaving: 0 },

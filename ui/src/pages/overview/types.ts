@@ -18,6 +18,16 @@ export interface Minute {
   readonly other: number;
 }
 
+/** Tasks that need the same, and that no worker could run. */
+export interface Unserved {
+  readonly requires: readonly string[];
+  readonly missing: readonly string[]; // of it, what nobody offers
+  readonly tasks: number;
+  readonly run: string; // of the next one
+  readonly step: string;
+  readonly since: string;
+}
+
 export interface OverviewView {
   readonly silent: readonly string[]; // nodes that did not tell what they counted
   readonly minutes: readonly Minute[];
@@ -28,6 +38,7 @@ export interface OverviewView {
   };
   readonly openRuns: number;
   readonly waiting: readonly RunItem[];
+  readonly unserved: readonly Unserved[];
   readonly stuck: readonly RunItem[];
   readonly failed: readonly RunItem[];
   readonly nodes: { readonly up: number; readonly leaving: number };
