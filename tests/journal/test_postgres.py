@@ -264,8 +264,10 @@ def test_a_server_that_dies_in_the_middle_leaves_the_outcome_unknown_and_is_foun
                     await append
             with pytest.raises(StoreBusy):  # it cannot even be asked
                 await keep(store, facts=facts(A, [2]))
-            with pytest.raises((StoreBusy, StoreUnknown)):
+            with pytest.raises((StoreBusy, StoreUnknown)) as refused:
                 await store.facts(0, A, after=0, limit=9)
+            assert str(refused.value).startswith(f"the database at {place} ")
+            assert str(refused.value).endswith("; ask again")
             await asyncio.to_thread(server.start)
             assert await store.facts(0, A, after=0, limit=9) == facts(A, [1]), "and nothing of the second"
             assert await keep(store, facts=facts(A, [2]))
@@ -384,7 +386,7 @@ def test_a_server_with_too_many_connections_is_busy() -> None:
         async with journal(place) as store:
             await store.claim([0])
             taken = await all_connections(place)
-            with pytest.raises(StoreBusy):
+            with pytest.raises(StoreBusy, match=r"cannot be read now: .*; ask again$"):
                 await store.stuck("default")
             # The writer's own place is taken by another one as soon as it is lost.
             await taken[0].execute(f"SELECT pg_terminate_backend(pid) FROM ({WRITERS}) AS w")

@@ -302,9 +302,11 @@ class PostgresStore:
                 case Verdict.REFUSED:
                     raise StoreRefused(_said(error)) from error
                 case Verdict.BUSY:
-                    raise StoreBusy(_said(error)) from error
+                    text = f"the database at {self._place} cannot be read now: {_said(error)}; ask again"
+                    raise StoreBusy(text) from error
                 case Verdict.UNKNOWN:
-                    raise StoreUnknown(_said(error)) from error
+                    text = f"the database at {self._place} gave no answer: {_said(error)}; ask again"
+                    raise StoreUnknown(text) from error
             raise
 
 
