@@ -122,6 +122,6 @@ async def out_at_once(here: Engine, count: int) -> int:
     async with asyncio.TaskGroup() as group:
         runs = [group.create_task(here.run(workflow)) for _ in range(count)]
         while not all(run.done() for run in runs):
-            most = max(most, here.node.dispatcher.held)
+            most = max(most, len(here.node.dispatcher.held_here))
             await asyncio.sleep(LOOK_S)
     return most

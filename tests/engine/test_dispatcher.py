@@ -203,7 +203,7 @@ def test_an_attempt_somebody_here_holds_is_watched_for_its_new_owner() -> None:
     dispatcher.employ(worker)
     offer(dispatcher, before, "a")
     dispatcher.release(before)
-    dispatcher.expect(0, dispatcher.holds(lambda run: True))
+    dispatcher.expect(0, dispatcher.held_here.of_runs(lambda run: True))
     dispatcher.watch(after, run_key("r"), StepId("a"), FIRST, Holder(worker.id, worker.session))
     dispatcher.settle(after)
     assert worker.stopped == []
@@ -238,7 +238,7 @@ def test_what_a_successor_does_not_ask_for_again_is_stopped() -> None:
     dispatcher.employ(worker)
     offer(dispatcher, before, "a")
     dispatcher.release(before)
-    dispatcher.expect(0, dispatcher.holds(lambda run: True))
+    dispatcher.expect(0, dispatcher.held_here.of_runs(lambda run: True))
     assert worker.stopped == []
     dispatcher.settle(Book())
     assert worker.stopped == ["a"]
@@ -272,7 +272,7 @@ def test_an_acknowledged_task_is_forgotten() -> None:
     worker.holding.clear()
     dispatcher.reported(name("a"))
     dispatcher.acknowledged(name("a"))
-    assert (dispatcher.held, dispatcher.waiting) == (0, 0)
+    assert (len(dispatcher.held_here), dispatcher.waiting) == (0, 0)
     offer(dispatcher, book, "a")  # as after a result that was never kept
     assert worker.holding == ["a"]
 

@@ -67,7 +67,7 @@ def test_a_node_whose_slots_come_back_is_offered_tasks_again() -> None:
         b.dismiss(many.hands["b"].session, "gone")
         await many.start("a", runs[1])  # it is offered to the worker that is gone
         await many.settle(0.1)
-        assert not b.dispatcher.here()
+        assert not b.dispatcher.held_here
         again = Hand("hand of b again", 10, node=b)
         b.employ(again)
         await many.settle(0.1)
@@ -83,7 +83,7 @@ def test_an_attempt_that_a_node_has_given_up_is_followed_by_the_next_one_there()
         await many.define("a", ONE)
         run = many.run_of("a")
         name = ("default", RunId(run), StepId("only"), Attempt(1))
-        many.nodes["b"].dispatcher.stop_here(name)  # in an earlier life, whose grant was never recorded
+        many.nodes["b"].dispatcher.held_here.stop(name)  # in an earlier life, whose grant was never recorded
         await many.start("a", run)
         await many.settle()
         assert many.hands["b"].held("only").attempt == 2

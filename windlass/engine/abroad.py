@@ -308,7 +308,7 @@ class Abroad:
         """A slot is kept for us there."""
         self._learn(node, told)
         seen = self._seen(node, told.facts.session)
-        if seen is None or node not in self._neighbours or not self.dispatcher.give(node, seen):
+        if seen is None or node not in self._neighbours or not self.dispatcher.matching.give(node, seen):
             self._tell_one(node, Unused(told.facts.session))
 
     # What is told.

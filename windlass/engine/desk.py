@@ -21,7 +21,7 @@ class Desk:
     def connect(self, worker: Crewman, held: Collection[TaskName] = ()) -> list[TaskName]:
         """It holds these; answers which of them nobody wants. What else it had when it left is lost."""
         session = worker.seen.session
-        before = {*self.partings.back(session), *self.dispatcher.tasks_of(session)}
+        before = {*self.partings.back(session), *self.dispatcher.held_here.of(session)}
         unwanted = self.dispatcher.connect(worker, held)
         for name in sorted(before.difference(held)):
             self.dispatcher.gone_here(name, session, Loss("its worker came back without it"))

@@ -13,30 +13,24 @@ When a worker moves, so do its tasks: it tells the next node what it holds, and 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from windlass.core.assign.index import Index
-from windlass.core.assign.placed import Placed
 from windlass.core.assign.policy import Assign
-from windlass.core.assign.why import FREED
 from windlass.core.cluster import NodeId
 from windlass.core.errors import Refused
-from windlass.core.fleet import Seen
 from windlass.core.names import Attempt, Key, SessionId, StepId
 from windlass.core.task import Json, Task, TaskName
 from windlass.engine.choosing import Choosing
 from windlass.engine.dispatch_ports import Elsewhere, News, Nobody
+from windlass.engine.held_here import HeldHere
+from windlass.engine.matching import Matching
 from windlass.engine.openings import Openings
-from windlass.engine.queues import Entry, Holder, Kind, Loss, Owner, task_name
+from windlass.engine.queues import Entry, Holder, Loss, Owner, task_name
 from windlass.engine.slots import BuiltIn, Crewman, Slots
 from windlass.engine.table import NO_LABELS, Table
 from windlass.engine.tally import Tally
-
-DONE_KEPT: Final = 10_000  # names of tasks that ended here, so that a late repeat of an offer starts nothing
-ASIDE_MAX: Final = 100  # tasks that nobody is found for, in one round, though somebody seemed to fit
 
 
 @dataclass(slots=True)
@@ -45,18 +39,23 @@ class Dispatcher:
     choosing: Choosing
     table: Table = field(default_factory=Table)
     shard_of: Callable[[str], int] = lambda run: 0
-    on_matched: Callable[[], None] = lambda: None  # called when slots or the queue may have changed
-    may_grant: Callable[[], bool] = lambda: True  # whether the shards here are surely still ours
-    # Whether this worker's next slot is for somebody else, whose task is more urgent than one of this rank.
-    lends: Callable[[Seen, float], bool] = lambda worker, rank: False
     on_missing: Callable[[TaskName, Holder], None] = lambda name, holder: None  # it may be on its way
     news: News = field(default_factory=Nobody)
     tally: Tally = field(default_factory=Tally)
+    held_here: HeldHere = field(init=False)
+    matching: Matching = field(init=False)
     _abroad: dict[NodeId, Elsewhere] = field(default_factory=dict)
-    _here: dict[TaskName, Holder] = field(default_factory=dict)  # what workers here hold, for any owner
     _openings: Openings = field(default_factory=Openings)
-    _done: OrderedDict[TaskName, None] = field(default_factory=OrderedDict)
-    _matching: bool = False
+
+    def __post_init__(self) -> None:
+        self.held_here = HeldHere(self.slots, self.tally)
+        self.matching = Matching(
+            self.slots, self.choosing, self.table, self.held_here, self._abroad, self.tally
+        )
+
+    def match(self) -> None:
+        """Slots or the queue may have changed: hand out what somebody fits."""
+        self.matching.match()
 
     # For the shards that are here.
 
@@ -145,7 +144,7 @@ class Dispatcher:
         if entry is not None:
             self._blame(entry)
             self._drop(entry, stop=True)
-            self._make_room()
+            self.matching.make_room()
 
     def blame(self, name: TaskName) -> None:
         """It failed by the fault of who has it: the next attempt is for somebody else, if there is one."""
@@ -166,14 +165,14 @@ class Dispatcher:
     def recall_all(self, key: Key) -> None:
         for entry in self.table.of_run(key):
             self._drop(entry, stop=True)
-        self._make_room()
+        self.matching.make_room()
 
     def finished(self, name: TaskName) -> None:
         """The owner has kept the result, or does not want it."""
         entry = self.table.get(name)
         if entry is not None:
             self._drop(entry, stop=False)
-            self._make_room()
+            self.matching.make_room()
 
     def audit(
         self, owner: Owner, node: NodeId, asked: Iterable[TaskName], held: Mapping[TaskName, Holder]
@@ -238,7 +237,7 @@ class Dispatcher:
         """
         holder = self.slots.holder(worker.seen)
         unwanted = [name for name in held if not self._brought(name, holder)]
-        self.slots.connect(worker, [name for name in held if name in self._here])
+        self.slots.connect(worker, [name for name in held if name in self.held_here])
         self.match()
         return unwanted
 
@@ -257,8 +256,8 @@ class Dispatcher:
     def depart(self, session: SessionId) -> list[TaskName]:
         """Out of choosing at once. Answers what it holds, which stays as it is: see `Partings`."""
         self.slots.depart(session)
-        self.on_matched()
-        return [name for name, holder in self._here.items() if holder.session == session]
+        self.matching.on_matched()
+        return self.held_here.of(session)
 
     def dismiss(self, session: SessionId, reason: str, *, witnessed: bool = False) -> None:
         """The worker is gone for good: what it held is lost, and the owners are told."""
@@ -268,10 +267,10 @@ class Dispatcher:
 
     def gone_here(self, name: TaskName, session: SessionId, loss: Loss) -> None:
         """A worker that was connected here does not have the task any more."""
-        holder = self._here.get(name)
+        holder = self.held_here.get(name)
         if holder is None or holder.session != session:
             return
-        del self._here[name]
+        self.held_here.drop(name)
         loss = loss._replace(worker=holder.worker)
         if name in self.table:
             self.gone(name, holder, loss)
@@ -291,7 +290,7 @@ class Dispatcher:
 
     def progress(self, name: TaskName, session: SessionId, details: Json) -> None:
         """How far it is, as its worker here says."""
-        holder = self._here.get(name)
+        holder = self.held_here.get(name)
         if holder is None or holder.session != session:
             return
         if not self.progressed(name, details):
@@ -310,7 +309,8 @@ class Dispatcher:
     def moved(self, session: SessionId) -> None:
         """A worker that was here is with another node now, which has told the owners what it holds."""
         for name in self.depart(session):
-            holder = self._here.pop(name)
+            holder = self.held_here.drop(name)
+            assert holder is not None
             self.gone(name, holder, Loss("its worker went elsewhere without it", holder.worker))
 
     def part_with(self, node: NodeId, reason: str) -> list[TaskName]:
@@ -327,7 +327,7 @@ class Dispatcher:
             else:
                 self._lose(entry, Loss(reason, entry.holder.worker))
         self._openings.forget(lambda holder: holder.node == node)
-        self.on_matched()
+        self.matching.on_matched()
         return survivors
 
     def taken(self, name: TaskName, holder: Holder) -> None:
@@ -360,10 +360,6 @@ class Dispatcher:
             return False
         return entry.holder.node == node
 
-    def is_done(self, name: TaskName) -> bool:
-        """Whether it was run here and is over: whoever offers it does not know that, or is late."""
-        return name in self._done
-
     def accept(
         self,
         task: Task,
@@ -376,7 +372,7 @@ class Dispatcher:
 
         `kept`: a slot of that worker was kept for it.
         """
-        held = self._here.get(task.name)
+        held = self.held_here.get(task.name)
         if held is not None:
             return held
         if kept and session is not None:
@@ -385,23 +381,11 @@ class Dispatcher:
         if seen is None:
             raise Refused("no free slot here")
         self.slots.start(seen, task)
-        return self._held(seen, task.name)
-
-    def holds(self, concerns: Callable[[str], bool]) -> dict[TaskName, Holder]:
-        """What the workers here hold of the runs that this concerns."""
-        return {name: holder for name, holder in self._here.items() if concerns(name[1])}
+        return self.held_here.take(task.name, seen)
 
     def guests(self) -> list[TaskName]:
         """What the workers here hold and no shard here waits for."""
-        return self.unknown(self._here)
-
-    def stop_here(self, name: TaskName) -> None:
-        """Its owner does not want it any more."""
-        self._forget(name)
-        holder = self._here.pop(name, None)
-        if holder is not None:
-            self.tally.recalled += 1
-            self.slots.stop(holder.session, name)
+        return self.unknown(self.held_here)
 
     def reported(self, name: TaskName) -> None:
         """The worker is done with the task; its result is on its way to the owner."""
@@ -409,30 +393,10 @@ class Dispatcher:
         if entry is not None and entry.out:
             entry.state = "reported"
 
-    def went(self, name: TaskName, *, ok: bool, took_s: float) -> None:
-        """How a task ended that a worker here holds; to be told once, before it is acknowledged."""
-        holder = self._here.get(name)
-        if holder is not None:
-            self.slots.note(holder.session, ok=ok, took_s=took_s)
-
     def acknowledged(self, name: TaskName) -> None:
         """The owner, wherever it is, has kept the result or does not want it."""
-        self._forget(name)
-        self._here.pop(name, None)
+        self.held_here.over(name)
         self.finished(name)
-
-    def give(self, node: NodeId, seen: Seen) -> bool:
-        """A worker there has a slot for the most urgent task that it can run. False: there is none."""
-        if not self.may_grant():
-            return False
-        entry = self.table.queues.next(
-            lambda kind: self.table.bound_of(kind) or not kind.fits(seen.capabilities, seen.namespaces)
-        )
-        if entry is None:
-            return False
-        entry.placed = Placed(FREED, (), 1)
-        self._send(entry, node, seen)
-        return True
 
     # For those who look.
 
@@ -441,108 +405,20 @@ class Dispatcher:
         return self.table.waiting
 
     @property
-    def held(self) -> int:
-        return len(self._here)
-
-    def here(self) -> list[TaskName]:
-        return list(self._here)
-
-    @property
     def free(self) -> int:
         return sum(seen.free for seen in self.slots.with_room())
 
-    def tasks_of(self, session: SessionId) -> list[TaskName]:
-        return [name for name, holder in self._here.items() if holder.session == session]
-
-    def match(self) -> None:
-        """Hand out tasks until nobody fits. Called when a task is offered and when a slot comes free."""
-        if self._matching or not self.may_grant():  # within: a worker that ends a task as it starts it
-            return
-        if not self.table.queues:
-            return self.on_matched()
-        self._matching = True
-        aside: list[Entry] = []
-        try:
-            self.slots.look()
-            while len(aside) < ASIDE_MAX and (entry := self.table.queues.next(self._hindered)) is not None:
-                if not self._place(entry):
-                    aside.append(entry)
-        finally:
-            for entry in aside:
-                if entry.state == "queued":
-                    self.table.queues.back(entry)
-            self._matching = False
-        self.on_matched()
-
-    def _hindered(self, kind: Kind) -> bool:
-        return bool(self.table.bound_of(kind)) or not self.choosing.may_fit(kind)
-
-    def _place(self, entry: Entry) -> bool:
-        """Give it to whom the strategy says. False: nobody can have it now."""
-        while (choice := self.choosing.choose(entry)) is not None:
-            seen = choice.worker
-            here = seen.session in self.slots
-            if here and self.lends(seen, entry.rank[0]):
-                continue
-            if not here and seen.node not in self._abroad:
-                self.index.drop(seen.session)
-                continue
-            entry.placed = choice.placed
-            self.tally.by_strategy[choice.placed.strategy] += 1
-            self.choosing.chosen(entry, seen.id)
-            if here:
-                self._grant(entry, seen)
-            else:
-                self._send(entry, seen.node, seen)
-            return True
-        return False
-
-    def _send(self, entry: Entry, node: NodeId, seen: Seen) -> None:
-        task = entry.owner.task(entry.key, entry.step, entry.attempt)
-        if task is None:
-            self._drop(entry, stop=False)
-            return
-        self.choosing.given(entry, task, seen)
-        self.table.offer(entry, Holder(seen.id, seen.session, node, survives=not seen.built_in))
-        self.slots.tried(seen)
-        seen.active += 1  # until its node says otherwise
-        self.index.changed(seen)
-        self._abroad[node].offer(task, entry.owner.number, entry.owner.epoch, seen.session)
-
-    def _grant(self, entry: Entry, seen: Seen) -> None:
-        task = entry.owner.task(entry.key, entry.step, entry.attempt)
-        if task is None:
-            self._drop(entry, stop=False)
-            return
-        self.choosing.given(entry, task, seen)
-        try:
-            self.slots.start(seen, task)
-        except Refused as refusal:
-            loss = Loss(f"refused by {seen.id}: {refusal}", seen.id)
-            self.choosing.exclude(entry, seen.session)
-            self._drop(entry, stop=False)
-            entry.owner.lost(entry.key, entry.step, entry.attempt, loss)
-            return
-        holder = self._held(seen, entry.name)
-        self.table.hold(entry, holder, elsewhere=False)
-        self.tally.granted += 1
-        entry.owner.granted(entry.key, entry.step, entry.attempt, holder, entry.placed)
-
-    def _held(self, seen: Seen, name: TaskName) -> Holder:
-        holder = self._here[name] = self.slots.holder(seen)
-        return holder
-
     def _brought(self, name: TaskName, holder: Holder) -> bool:
         """A worker that has come here says that it has the task. False: nobody wants it."""
-        before = self._here.get(name)
+        before = self.held_here.get(name)
         if before is not None and not self._is_same(before, holder):
             return False
         if self._openings.is_here(self.shard_of(name[1])):
             if not self.adopt(name, holder):
                 return False
-            self._here[name] = holder
+            self.held_here.put(name, holder)
         else:
-            self._here[name] = holder
+            self.held_here.put(name, holder)
             self.news.adopted(name, holder)
         return True
 
@@ -555,8 +431,8 @@ class Dispatcher:
     def _adopt(self, entry: Entry) -> bool:
         """Whether the task runs already, as was found out when its shard was opened."""
         holder = self._openings.take(entry.owner.number, entry.name)
-        holder = self._here.get(entry.name, holder)
-        if holder is None or not (holder.node in self._abroad or entry.name in self._here):
+        holder = self.held_here.get(entry.name) or holder
+        if holder is None or not (holder.node in self._abroad or entry.name in self.held_here):
             return False  # nobody has it, or whoever had it is gone meanwhile
         self._hold(entry, holder)
         self.tally.adopted += 1
@@ -566,12 +442,7 @@ class Dispatcher:
         elsewhere = holder.node in self._abroad
         self.table.hold(entry, holder, elsewhere=elsewhere)
         if elsewhere:
-            self._here.pop(entry.name, None)  # it was here, if so, with a worker that is elsewhere now
-
-    def _forget(self, name: TaskName) -> None:
-        self._done[name] = None
-        if len(self._done) > DONE_KEPT:
-            self._done.popitem(last=False)
+            self.held_here.drop(entry.name)  # it was here, if so, with a worker that is elsewhere now
 
     def _lose(self, entry: Entry, loss: Loss) -> None:
         self.tally.lost += 1
@@ -581,11 +452,6 @@ class Dispatcher:
         self._drop(entry, stop=False)
         entry.owner.lost(entry.key, entry.step, entry.attempt, loss._replace(progress=progress))
 
-    def _make_room(self) -> None:
-        """A task is over: where only so many may be out, another one may go."""
-        if self.table.queues and any(self.table.bounds()):
-            self.match()
-
     def _drop(self, entry: Entry, *, stop: bool) -> None:
         # At last: a worker that stops has a free slot, and looking for what fits there may drop others.
         if self.table.drop(entry) and stop and entry.holder is not None:
@@ -593,8 +459,8 @@ class Dispatcher:
 
     def _stop(self, name: TaskName, holder: Holder, owner: Owner) -> None:
         abroad = self._abroad.get(holder.node)
-        if name in self._here:
-            self.stop_here(name)
+        if name in self.held_here:
+            self.held_here.stop(name)
         elif abroad is not None:
             self.tally.recalled += 1
             abroad.stop(name, owner.number, owner.epoch)

@@ -51,7 +51,7 @@ class Figures:
             recovered=stats.recovered,
             restarts=stats.restarts,
             waiting=tasks.waiting,
-            running=tasks.held,
+            running=len(tasks.held_here),
             lost=tasks.tally.lost,
             routing_s=shares(stats.routing),
         )

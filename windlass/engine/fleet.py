@@ -128,9 +128,8 @@ class Fleet:
             Choosing(index, clock, lambda: self.assignment.policy, choices=Choices(place.clock.now)),
             Table(bounds, settings.age_s, settings.fair_label),
             shard_of=place.shard_of,
-            on_matched=lambda: self.abroad.matched(),
-            may_grant=lambda: membership.fresh,
         )
+        self.dispatcher.matching.may_grant = lambda: membership.fresh
         self.roster = Roster(self.dispatcher, clock)
         self.partings = Partings(self.dispatcher, on_gone=self._gave_up)
         self.astray = Astray(place.registry, membership.alive, clock)
@@ -154,7 +153,8 @@ class Fleet:
             on_moved=self._moved_on,
         )
         self.dispatcher.news = self.abroad
-        self.dispatcher.lends = self.abroad.lending.lends
+        self.dispatcher.matching.on_matched = self.abroad.matched
+        self.dispatcher.matching.lends = self.abroad.lending.lends
         self.dispatcher.on_missing = self.partings.await_holder
         self._shard_of = place.shard_of
 
@@ -182,8 +182,8 @@ class Fleet:
     def reborn(self) -> None:
         """What our workers hold was given up, or will be: who survives us comes back with it."""
         self.crew.send_away()
-        for name in self.dispatcher.here():
-            self.dispatcher.stop_here(name)
+        for name in self.dispatcher.held_here:
+            self.dispatcher.held_here.stop(name)
 
     def opened(self, shard: Owner) -> None:
         """What waits in a shard that was just opened is handed out, once nobody astray can have it."""

@@ -42,7 +42,7 @@ class Holders:
         while True:
             # First: who is registered with a living node by now has told it what it holds.
             await self.astray.until()
-            found = self.dispatcher.holds(lambda run: self.shard_of(run) == shard)
+            found = self.dispatcher.held_here.of_runs(lambda run: self.shard_of(run) == shard)
             asked = list(self.membership.others())
             answers = await asyncio.gather(*(self._ask(node, shard, epoch) for node in asked))
             # The workers of one that died meanwhile may be with nodes that had answered before.
@@ -58,7 +58,7 @@ class Holders:
         if shard.closed:
             return
         for name in self._guests().get(shard.number, ()):
-            self.dispatcher.stop_here(name)
+            self.dispatcher.held_here.stop(name)
         for node, names in self.dispatcher.held_abroad(shard).items():
             request = WhoHolds(shard.number, shard.epoch)
             try:
@@ -80,7 +80,7 @@ class Holders:
                 continue
             if isinstance(answer, Unwanted) and answer.epoch >= self.membership.fenced(number):
                 for name in self.dispatcher.unknown(answer.names):
-                    self.dispatcher.stop_here(name)
+                    self.dispatcher.held_here.stop(name)
 
     def _guests(self) -> dict[int, list[TaskName]]:
         """What workers here hold for shards that are not open here, or for no shard at all."""

@@ -166,7 +166,7 @@ class NodeHost:
             case Stop():
                 if notice.epoch >= self.membership.fenced(notice.shard):
                     for name in notice.names:
-                        self.dispatcher.stop_here(name)
+                        self.dispatcher.held_here.stop(name)
             case Wrote():
                 task = messages.decode_task(notice.task)
                 if self.router.shard(self.router.shard_of(task.run)) is not None:
@@ -202,7 +202,9 @@ class NodeHost:
             return failed(error)
 
     def _held(self, shard: int) -> Held:
-        return Held(held_tasks(self.dispatcher.holds(lambda run: self.router.shard_of(run) == shard)))
+        return Held(
+            held_tasks(self.dispatcher.held_here.of_runs(lambda run: self.router.shard_of(run) == shard))
+        )
 
     def _holds(self, sender: NodeId, holds: Holds) -> None:
         """A worker has come there with tasks of shards of ours: they are its own, or nobody wants them."""
@@ -217,7 +219,7 @@ class NodeHost:
         if not self.membership.fresh:  # the offer may have waited here for as long as we slept
             return Declined("this node may have been given up")
         task = messages.decode_task(offer.task)
-        if self.dispatcher.is_done(task.name):
+        if self.dispatcher.held_here.is_done(task.name):
             return Declined("it has been run here, and given up", done=True)
         if missing := self.values.missing(offer.places, offer.bodies):
             return Missing(tuple(missing))

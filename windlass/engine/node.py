@@ -374,7 +374,7 @@ class Node:
             self._probe(),
             live=sum(shard.live_count for shard in shards),
             inbox=sum(shard.depth for shard in shards),
-            slots=free + self.dispatcher.held,
+            slots=free + len(self.dispatcher.held_here),
             free=free,
         )
 
@@ -443,7 +443,7 @@ class Node:
                 await self.report(worker, task, failure, started_at)
                 return
         took_s = finish.at - started_at
-        self.dispatcher.went(task.name, ok=isinstance(outcome, Success), took_s=took_s)
+        self.dispatcher.held_here.went(task.name, ok=isinstance(outcome, Success), took_s=took_s)
         self.dispatcher.acknowledged(task.name)
 
     # For those who look.

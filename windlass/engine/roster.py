@@ -19,7 +19,7 @@ class Roster:
 
     def told(self, seen: Seen, *, tasks: bool = False) -> Told:
         """With what it runs, or without: other nodes need not know that each time."""
-        names = self.dispatcher.tasks_of(seen.session)[:TASKS_MAX] if tasks else []
+        names = self.dispatcher.held_here.of(seen.session)[:TASKS_MAX] if tasks else []
         return fleet.tell(seen, self.clock(), self.dispatcher.index.rules, names)
 
     def all(self) -> list[Told]:

@@ -121,7 +121,7 @@ class Metrics(Collector):
             "Tasks that wait for a worker which is not there.",
             count_unserved(node.dispatcher.table, node.dispatcher.choosing),
         )
-        yield gauge("windlass_tasks_running", "Tasks that workers hold.", node.dispatcher.held)
+        yield gauge("windlass_tasks_running", "Tasks that workers hold.", len(node.dispatcher.held_here))
         yield gauge("windlass_webhook_notices_waiting", "Notices not yet delivered.", node.herald.waiting)
 
     def _spread(self) -> Iterator[Metric]:

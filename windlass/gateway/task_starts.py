@@ -111,7 +111,7 @@ class TaskStarts:
         if usual_s is None:
             return None
         dispatcher = self.node.dispatcher
-        return usual_s * (1 + self._waiting() / max(1, dispatcher.free + dispatcher.held))
+        return usual_s * (1 + self._waiting() / max(1, dispatcher.free + len(dispatcher.held_here)))
 
     def _check_callback(self, asked: CodeRequest) -> None:
         if not asked.callback:

@@ -50,5 +50,5 @@ def _trouble(node: Node, nodes: Sequence[Node]) -> str:
     if unlinked:
         return f"{name} has no link to {unlinked}"
     # What nobody else sees: the tasks of runs that have all ended.
-    left = [*node.dispatcher.here(), *(entry.name for entry in node.dispatcher.table)]
+    left = [*node.dispatcher.held_here, *(entry.name for entry in node.dispatcher.table)]
     return f"{name} still has tasks of runs that have ended: {left}" if left else ""
