@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
-from windlass.sdk.client import Broken, Client, NotReachable, new_run_id
+from windlass.sdk.client import Client, new_run_id
+from windlass.sdk.refusals import Broken, NotReachable
 
 Answer = tuple[int, object]
 Clients = Callable[..., Client]

@@ -18,7 +18,8 @@ from tests.waiting import wait_until
 from windlass.cli import main
 from windlass.core.errors import NotFound
 from windlass.core.task import Json
-from windlass.sdk.client import Client, NotReachable
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import NotReachable
 from windlass.sdk.sse import Event, read_events
 
 STEPS = {"one": "echo out; echo err >&2; printf '\\033[2Jclear\\n'", "two": "seq 1 5"}

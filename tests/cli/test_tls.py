@@ -16,7 +16,8 @@ from tests.cli.calls import command
 from tests.cli.engines import Engine, engine
 from tests.waiting import wait_until
 from windlass.core.errors import Invalid
-from windlass.sdk.client import Client, Untrusted
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import Untrusted
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import pytest
 from tests.cli.engines import engine, environment, serving, windlass
 from tests.waiting import wait_until
 from windlass.core import tokens
-from windlass.sdk.client import Client, NotAllowed
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import NotAllowed
 
 ONE = b'{"id": "one", "steps": {"a": {"kind": "noop"}}}'
 

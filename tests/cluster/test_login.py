@@ -10,7 +10,8 @@ from tests.cluster.machines import Cluster, Machine, a_cluster
 from tests.waiting import wait_until
 from windlass.core import tokens
 from windlass.core.task import Json
-from windlass.sdk.client import Client, NotAllowed
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import NotAllowed
 
 
 @pytest.fixture(scope="module")

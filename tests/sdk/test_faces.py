@@ -12,7 +12,7 @@ from tests.cli.engines import serving
 from tests.sdk.servers import answering
 from windlass import Client, step, workflow
 from windlass.core.errors import Invalid, NotFound
-from windlass.sdk.client import NotReachable
+from windlass.sdk.refusals import NotReachable
 from windlass.sdk.synchronous import NotInTime, SyncClient
 
 GREET = {"id": "greet", "steps": {"a": {"kind": "noop", "with": {"value": "${{ inputs.name }}"}}}}

@@ -9,7 +9,8 @@ from tests.cli.engines import engine
 from tests.sdk.servers import answering
 from tests.waiting import wait_until
 from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
-from windlass.sdk.client import Broken, Client, NotAllowed, NotReachable
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import Broken, NotAllowed, NotReachable
 from windlass.sdk.tasks import NoWorker
 
 SUCCESS = {"code": 0, "message": "success", "data": {"taskId": "task_1", "status": "submitted"}}

@@ -30,7 +30,8 @@ from windlass.core.errors import Unavailable, WindlassError
 from windlass.core.names import Attempt, RunId, StepId
 from windlass.core.task import Task
 from windlass.gateway import port as ports
-from windlass.sdk.client import Client, NotReachable
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import NotReachable
 from windlass.worker.orphans import adopt_orphans
 from windlass.worker.processes import Processes
 from windlass.worker.sandbox import ON_REQUEST, Tried, probe

@@ -13,7 +13,7 @@ import click
 from windlass.cli.screen import clean
 from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
 from windlass.core.task import Json
-from windlass.sdk.client import NotAllowed, NotReachable
+from windlass.sdk.refusals import NotAllowed, NotReachable
 
 
 class Exit(IntEnum):

@@ -22,7 +22,8 @@ from windlass.cli.tape import Tape
 from windlass.core.errors import Fault, Invalid, Unknown, WindlassError
 from windlass.core.needs import CODE, language_of
 from windlass.core.task import Json
-from windlass.sdk.client import REFUSED, Client, NotReachable
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import REFUSED, NotReachable
 from windlass.sdk.tasks import NoWorker, TaskNews
 
 # An engine looks for languages when it starts.

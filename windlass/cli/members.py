@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from windlass.core.cluster import GATEWAY
 from windlass.core.errors import Unavailable, Unknown
 from windlass.core.task import Json
-from windlass.sdk.client import Broken, Client
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import Broken
 
 ANSWER_S: Final = 3.0  # then another one is asked
 

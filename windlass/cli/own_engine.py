@@ -15,7 +15,8 @@ from typing import Final
 
 from windlass.cli.ending import Ended, Exit
 from windlass.core.errors import WindlassError
-from windlass.sdk.client import REFUSED, Client, NotReachable
+from windlass.sdk.client import Client
+from windlass.sdk.refusals import REFUSED, NotReachable
 
 STOP_S: Final = 10.0
 

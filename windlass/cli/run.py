@@ -22,7 +22,8 @@ from windlass.cli.shared import client, named_server, sharing, wants_json
 from windlass.cli.values import pairs, raw_pairs, seconds, text_pairs, typed
 from windlass.core.errors import Unknown
 from windlass.core.task import Json
-from windlass.sdk.client import REFUSED, Client, NotReachable, new_run_id
+from windlass.sdk.client import Client, new_run_id
+from windlass.sdk.refusals import REFUSED, NotReachable
 
 POLL_S: Final = 0.2
 LOOK_S: Final = 2.0  # silence after which the run itself is looked at: it may be stuck

@@ -18,7 +18,8 @@ from windlass.cli.members import Members
 from windlass.cli.screen import grid, print_json, print_table, say, screen
 from windlass.cli.shared import client, sharing, wants_json
 from windlass.core.task import Json
-from windlass.sdk.client import Client, WorkerOrder
+from windlass.sdk.client import Client
+from windlass.sdk.cluster import WorkerOrder
 
 DONE: Final[dict[WorkerOrder, str]] = {
     "drain": "is draining: it finishes what it runs, and goes",

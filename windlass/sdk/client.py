@@ -11,66 +11,34 @@ import json
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from windlass.core.errors import Fault, Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
+from windlass.core.errors import Invalid, NotFound, Refused, Unavailable, Unknown, WindlassError
 from windlass.core.names import RunId, run_id
 from windlass.core.strategies import BY_TYPE, run_prefix
 from windlass.core.task import Json
+from windlass.sdk.administration import Administration
+from windlass.sdk.cluster import Cluster
 from windlass.sdk.inbound import Inbound
 from windlass.sdk.limits import Limits
+from windlass.sdk.refusals import Broken, NotReachable, Untrusted, reason_of, refusal
 from windlass.sdk.schedules import Schedules
-from windlass.sdk.sending import Method
+from windlass.sdk.sending import API, Method, encoded, path_to
 from windlass.sdk.sse import Event, read_events
 from windlass.sdk.steering import Steering
-from windlass.sdk.tasks import NO_WORKER, NoWorker, Tasks, is_error, words_of
+from windlass.sdk.tasks import Tasks
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
 PATIENCE_S: Final = 0.5
 BUSY_S: Final = 10.0
 PAUSE_S, PAUSE_MAX_S = 0.1, 1.0
-API: Final = "/api/v1"
-REFUSED: Final = "connection refused"
 
 DocumentType = Literal["application/yaml", "application/json"]
 Order = Literal["cancel", "pause", "resume"]
-WorkerOrder = Literal["drain", "pause", "resume", "kick"]
-
-
-class NotReachable(Unavailable):
-    """Nobody answers at that address, or the link broke and stayed broken."""
-
-    def __init__(self, url: str, reason: str) -> None:
-        super().__init__(f"no Windlass answers at {url} ({reason})")
-        self.url = url
-        self.reason = reason
-
-
-class Untrusted(WindlassError):
-    """There is a server, and it may be anybody's: no word was said to it."""
-
-    def __init__(self, url: str, error: ssl.SSLError) -> None:
-        match error:
-            case ssl.SSLCertVerificationError():
-                told = f"the certificate of {url} is not trusted: {error.verify_message}"
-                advice = "name the file of its authority with --ca or WINDLASS_CA"
-            case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "HTTP_REQUEST" | "RECORD_LAYER_FAILURE"):
-                told, advice = f"what answers at {url} speaks no TLS", "write http:// if that is meant"
-            case _:
-                told, advice = f"no TLS with {url}: {error.reason or error}", "see docs/tls.md"
-        super().__init__(f"{told}; {advice}")
-
-
-class NotAllowed(Refused):
-    """There is a login, and no token, or one that may not do this."""
-
-
-class Broken(WindlassError):
-    """An answer that Windlass would not give: another program listens there, or there is a bug in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +49,7 @@ class Applied:
 
 
 @dataclass(slots=True)
-class Client(Tasks, Steering, Schedules, Limits, Inbound):
+class Client(Tasks, Steering, Schedules, Limits, Inbound, Cluster, Administration):
     """One connection, kept open between requests. Not for several threads at once.
 
     Every request it makes is safe to repeat: a start has a run id of ours, an order has its key, and a
@@ -120,7 +88,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
         except NotFound:
             raise
         except Refused:
-            answer = self._send("PUT", _path("workflows", workflow), document, type)
+            answer = self._send("PUT", path_to("workflows", workflow), document, type)
             outcome: Literal["changed", "unchanged"] = "changed" if answer.get("changed") else "unchanged"
             return Applied(answer["workflowId"], answer["version"], outcome)
         return Applied(answer["workflowId"], answer["version"], "created")
@@ -129,11 +97,11 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
         return self._send("GET", f"{API}/workflows")
 
     def workflow(self, workflow: str, *, version: int | None = None) -> Json:
-        return self._send("GET", _path("workflows", workflow), query={"version": version})
+        return self._send("GET", path_to("workflows", workflow), query={"version": version})
 
     def delete(self, workflow: str) -> Json:
         """Runs go on, and stay readable."""
-        return self._send("DELETE", _path("workflows", workflow))
+        return self._send("DELETE", path_to("workflows", workflow))
 
     # Runs.
 
@@ -153,10 +121,10 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
         request |= {"context": dict(context)} if context else {}
         request |= {"priority": priority} if priority else {}
         request |= {"labels": dict(labels)} if labels else {}
-        return self._send("POST", _path("workflows", workflow, "execute"), _json(request))
+        return self._send("POST", path_to("workflows", workflow, "execute"), encoded(request))
 
     def run(self, run: str) -> Json:
-        return self._send("GET", _path("runs", run))
+        return self._send("GET", path_to("runs", run))
 
     def runs(
         self,
@@ -180,7 +148,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
 
     def explain(self, run: str) -> Json:
         """Why it is not moving: {sentence, reasons}."""
-        return self._send("GET", _path("runs", run, "explain"))
+        return self._send("GET", path_to("runs", run, "explain"))
 
     def stuck(self) -> Json:
         """What Windlass itself could not go on with, oldest first: {items: [{kind, id, since, error}]}."""
@@ -188,15 +156,15 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
 
     def release(self, run: str, step: str) -> Json:
         """Let a parked step be tried again: the step as it is then."""
-        return self._send("POST", _path("runs", run, "steps", step, "release"), _json({}))
+        return self._send("POST", path_to("runs", run, "steps", step, "release"), encoded({}))
 
     def retry_stuck(self, ident: str, kind: Literal["run", "workflow"] = "run") -> Json:
         """Let it try again: {id, status}."""
-        return self._send("POST", _path(f"{kind}s", ident, "retry-stuck"), _json({}))
+        return self._send("POST", path_to(f"{kind}s", ident, "retry-stuck"), encoded({}))
 
     def events(self, run: str, *, after: int = 0, limit: int = 1000) -> Json:
         """One page, in the order in which they happened: {items, next}."""
-        return self._send("GET", _path("runs", run, "events"), query={"after": after, "limit": limit})
+        return self._send("GET", path_to("runs", run, "events"), query={"after": after, "limit": limit})
 
     def all_events(self, run: str, *, after: int = 0) -> Iterator[dict[str, Json]]:
         """Every event that is there now."""
@@ -211,7 +179,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
     ) -> Json:
         """One page of what its steps printed, in order: {items, next}. `tail`: the last so many."""
         asked = {"after": after, "limit": limit, "step": step, "tail": tail}
-        return self._send("GET", _path("runs", run, "logs"), query=asked)
+        return self._send("GET", path_to("runs", run, "logs"), query=asked)
 
     def all_logs(self, run: str, *, step: str | None = None) -> Iterator[dict[str, Json]]:
         """Every line that is there now."""
@@ -232,7 +200,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
 
         def path(last: int) -> str:
             asked = {"follow": "true", "step": step, "tail": tail if last == seen else None, "after": last}
-            return f"{_path('runs', run, 'logs')}?{_query(asked)}"
+            return f"{path_to('runs', run, 'logs')}?{_query(asked)}"
 
         for event in self._follow(path, after):
             if event.name == "end":
@@ -244,117 +212,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
         """Cancel, pause or resume the run: {id, status}. Cancelled without `undo`, nothing is taken back."""
         request: dict[str, Json] = {"reason": reason} if reason else {}
         request |= {} if undo else {"undo": False}
-        return self._send("POST", _path("runs", run, order), _json(request))
-
-    # The cluster.
-
-    def cluster_stats(self) -> Json:
-        """Of the whole: {clusterName, nodeCount, members, sharding: {totalShards, activeShards, …}, asOf}."""
-        return self._send("GET", f"{API}/cluster/stats")
-
-    def cluster_nodes(self) -> Json:
-        """Who is in it, and how busy: {nodes: [{name, address, state, roles, shards, load, …}], asOf}."""
-        return self._send("GET", f"{API}/cluster/nodes")
-
-    def cluster_shards(self) -> Json:
-        """Where each one is: {totalShards, activeShards, shards: [{shardId, location, entityCount, …}]}."""
-        return self._send("GET", f"{API}/cluster/shards")
-
-    def cluster_events(self, *, limit: int = 100, before: int | None = None, type: str | None = None) -> Json:
-        """One page of what happened to it, newest first: {events, next}. `next` is `before` of the next."""
-        asked = {"limit": limit, "before": before, "type": type}
-        return self._send("GET", f"{API}/cluster/events", query=asked)
-
-    def drain(self, node: str) -> Json:
-        """Let the node of that name hand everything over, and leave: {node, state}."""
-        return self._send("POST", _path("cluster", "nodes", node, "drain"), _json({}))
-
-    # Workers.
-
-    def workers(self) -> Json:
-        """Who runs tasks: {items: [{id, node, state, slots, active, tasks, …}], counts, asOf}."""
-        return self._send("GET", f"{API}/workers")
-
-    def worker(self, worker: str) -> Json:
-        return self._send("GET", _path("workers", worker))
-
-    def order_worker(self, worker: str, order: WorkerOrder) -> Json:
-        """Drain, pause, resume or kick it: the worker as it is now."""
-        return self._send("POST", _path("workers", worker, order), _json({}))
-
-    def assignment(self) -> Json:
-        """How workers are chosen: {strategy, load, weights, …, configured, setBy, switches}."""
-        return self._send("GET", f"{API}/assignment")
-
-    def set_assignment(self, /, strategy: str | None = None, **others: Json) -> Json:
-        """Choose them otherwise from the next task on, on all nodes. What is not said stays as it is."""
-        asked = {**others} if strategy is None else {"strategy": strategy, **others}
-        return self._send("PUT", f"{API}/assignment", _json(asked))
-
-    def reset_assignment(self) -> Json:
-        """Choose them as it is configured."""
-        return self._send("DELETE", f"{API}/assignment")
-
-    def placement(self, run: str, step: str) -> Json:
-        """Who could have a step that waits, or why its worker had it: {strategy, key, count, top, …}."""
-        return self._send("GET", _path("runs", run, "steps", step, "placement"))
-
-    # Secrets.
-
-    def set_secret(self, name: str, value: str) -> Json:
-        """Keep it, sealed: {name, version, key, updatedAt, updatedBy}."""
-        return self._send("PUT", _path("secrets", name), _json({"value": value}))
-
-    def secrets(self) -> Json:
-        """Which there are, never what they are: {items}."""
-        return self._send("GET", f"{API}/secrets")
-
-    def delete_secret(self, name: str) -> Json:
-        return self._send("DELETE", _path("secrets", name))
-
-    def rotate_secrets(self) -> Json:
-        """Seal all of them with the first key: {resealed, key, locked}."""
-        return self._send("POST", f"{API}/secrets:rotate", _json({}))
-
-    # Webhooks.
-
-    def create_webhook(self, url: str, *, on: Sequence[str], workflow: str | None = None) -> Json:
-        """Tell this address of runs that failed, stuck, recovered: {id, …, secret}; the secret comes once."""
-        asked: dict[str, Json] = {"url": url, "on": list(on)}
-        asked |= {"workflow": workflow} if workflow is not None else {}
-        return self._send("POST", f"{API}/webhooks", _json(asked))
-
-    def webhooks(self) -> Json:
-        """Those of the namespace: {items: [{id, url, on, workflow, namespace, createdAt, createdBy}]}."""
-        return self._send("GET", f"{API}/webhooks")
-
-    def delete_webhook(self, webhook: str) -> Json:
-        return self._send("DELETE", _path("webhooks", webhook))
-
-    def test_webhook(self, webhook: str) -> Json:
-        """Send it one event now: {delivered, status, error, tookSeconds}."""
-        return self._send("POST", _path("webhooks", webhook, "test"), _json({}))
-
-    # Who may come in, and who did what.
-
-    def create_token(
-        self, role: str, *, namespace: str | None = None, name: str = "", expires: str | None = None
-    ) -> Json:
-        wanted = {"role": role, "namespace": namespace, "name": name, "expires": expires}
-        return self._send("POST", f"{API}/tokens", _json(wanted))
-
-    def tokens(self) -> Json:
-        return self._send("GET", f"{API}/tokens")
-
-    def revoke_token(self, number: str) -> Json:
-        return self._send("DELETE", _path("tokens", number))
-
-    def whoami(self) -> Json:
-        return self._send("GET", f"{API}/whoami")
-
-    def audit(self, /, **filters: Json) -> Json:
-        """See `GET /api/v1/audit` for what can be asked for."""
-        return self._send("GET", f"{API}/audit", query=filters)
+        return self._send("POST", path_to("runs", run, order), encoded(request))
 
     def ready(self) -> bool:
         try:
@@ -402,7 +260,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
             try:
                 return self._once(method, path, body, headers)
             except (OSError, http.client.HTTPException) as error:
-                failure: WindlassError = NotReachable(self.url, _reason(error))
+                failure: WindlassError = NotReachable(self.url, reason_of(error))
                 give_up_at = began + self.patience_s
             except (Unavailable, Unknown) as error:
                 failure = error
@@ -448,7 +306,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
                     yield event
                 failure: WindlassError = NotReachable(self.url, "the stream was closed")
             except (OSError, http.client.HTTPException) as error:
-                failure = NotReachable(self.url, _reason(error))
+                failure = NotReachable(self.url, reason_of(error))
             except Unavailable as error:
                 failure = error
             broken_at = self.clock() if broken_at is None else broken_at
@@ -499,7 +357,7 @@ class Client(Tasks, Steering, Schedules, Limits, Inbound):
             raise Broken(f"what answers at {self.url} is no Windlass: it says JSON and sends something else")
         if answer.status < 300:
             return content
-        raise _error(answer, content if isinstance(content, dict) else {}, self.url)
+        raise refusal(answer, content if isinstance(content, dict) else {}, self.url)
 
 
 def new_run_id(workflow: str = "") -> RunId:
@@ -519,69 +377,5 @@ def _trust(ca: Path | None) -> ssl.SSLContext:
         raise Invalid(f"the certificate {ca} cannot be read: {error.strerror}") from None
 
 
-def _error(answer: http.client.HTTPResponse, content: dict[str, Json], url: str) -> WindlassError:
-    status = answer.status
-    message = str(content.get("message") or content.get("error") or f"{status} {answer.reason}")
-    message = words_of(content) if is_error(content) else message
-    match status:
-        case 503 if content.get("code") == NO_WORKER:
-            return NoWorker(message, retry_after_s=_seconds(answer.headers.get("Retry-After")))
-        case 404 if "error" not in content and not is_error(content):
-            return Broken(f"what answers at {url} is no Windlass: it knows no such address")
-        case 404:
-            return NotFound(message)
-        case 401 | 403:
-            return NotAllowed(message)
-        case 400 | 413 | 415 | 422:
-            return Invalid(message, _faults(content))
-        case 503 | 429:
-            return Unavailable(message, retry_after_s=_seconds(answer.headers.get("Retry-After")))
-        case 504:
-            return Unknown(message)
-        case _ if 400 <= status < 500:
-            return Refused(message)
-        case _:
-            request = content.get("requestId")
-            return Broken(f"{message} (request {request})" if request else message)
-
-
-def _faults(content: dict[str, Json]) -> list[Fault]:
-    return [
-        Fault(
-            pointer=str(detail.get("pointer", "")),
-            message=str(detail.get("message", "")),
-            line=int(detail.get("line") or 0),
-            column=int(detail.get("column") or 0),
-        )
-        for detail in content.get("details") or content.get("errors") or []
-        if isinstance(detail, dict)
-    ]
-
-
-def _seconds(text: str | None) -> float:
-    try:
-        return max(0.0, float(text or 1.0))
-    except ValueError:
-        return 1.0
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ConnectionRefusedError):
-        return REFUSED
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, http.client.BadStatusLine):
-        return "the link was closed without an answer"
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-
-
-def _path(*parts: str) -> str:
-    return "/".join([API, *(quote(part, safe="") for part in parts)])
-
-
 def _query(asked: Mapping[str, object]) -> str:
     return urlencode({name: value for name, value in asked.items() if value is not None})
-
-
-def _json(value: Json) -> bytes:
-    return json.dumps(value).encode()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote
 
 from windlass.core.task import Json
-from windlass.sdk.sending import Sending
+from windlass.sdk.sending import Sending, encoded, path_to
 
-INBOUND: Final = "/api/v1/inbound-hooks"
+INBOUND: Final = "inbound-hooks"
 
 
 class Inbound(Sending):
@@ -23,18 +21,14 @@ class Inbound(Sending):
 
         {workflow: deploy, check: github, events: [push]}; docs/hooks.md says what a rule may hold.
         """
-        return self._send("PUT", _path(name), json.dumps(dict(rule)).encode(), key="")
+        return self._send("PUT", path_to(INBOUND, name), encoded(dict(rule)), key="")
 
     def inbound_hooks(self) -> Json:
         """Those of the namespace: {items: [{name, path, action, workflow, check, …}]}."""
-        return self._send("GET", INBOUND)
+        return self._send("GET", path_to(INBOUND))
 
     def inbound_hook(self, name: str) -> Json:
-        return self._send("GET", _path(name))
+        return self._send("GET", path_to(INBOUND, name))
 
     def delete_inbound_hook(self, name: str) -> Json:
-        return self._send("DELETE", _path(name))
-
-
-def _path(name: str) -> str:
-    return f"{INBOUND}/{quote(name, safe='')}"
+        return self._send("DELETE", path_to(INBOUND, name))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote
 
 from windlass.core.task import Json
-from windlass.sdk.sending import Sending
+from windlass.sdk.sending import Sending, encoded, path_to
 
-SCHEDULES: Final = "/api/v1/schedules"
+SCHEDULES: Final = "schedules"
 DEFAULT: Final = "default"  # the one that a document can bring along
 
 
@@ -32,25 +30,25 @@ class Schedules(Sending):
     def schedules(self, *, workflow: str | None = None, limit: int = 100, after: str | None = None) -> Json:
         """One page, by the ids of workflows: {items: [{id, workflow, name, next, …}], next}."""
         query = {"workflow": workflow, "limit": limit, "after": after}
-        return self._send("GET", SCHEDULES, query=query)
+        return self._send("GET", path_to(SCHEDULES), query=query)
 
     def schedule(self, workflow: str, name: str = DEFAULT) -> Json:
         """{id, cron, every, timezone, paused, next, openRuns, last, history, …}."""
-        return self._send("GET", _path(workflow, name))
+        return self._send("GET", path_to(SCHEDULES, workflow, name))
 
     def set_schedule(self, workflow: str, timetable: Mapping[str, Json], name: str = DEFAULT) -> Json:
         """Make it, or change it: {cron: "0 2 * * *", timezone: Europe/Berlin}, or {every: 30m}."""
-        return self._send("PUT", _path(workflow, name), json.dumps(dict(timetable)).encode())
+        return self._send("PUT", path_to(SCHEDULES, workflow, name), encoded(dict(timetable)))
 
     def delete_schedule(self, workflow: str, name: str = DEFAULT) -> Json:
-        return self._send("DELETE", _path(workflow, name))
+        return self._send("DELETE", path_to(SCHEDULES, workflow, name))
 
     def pause_schedule(self, workflow: str, name: str = DEFAULT) -> Json:
-        return self._send("POST", _path(workflow, name, "pause"), b"{}")
+        return self._send("POST", path_to(SCHEDULES, workflow, name, "pause"), b"{}")
 
     def resume_schedule(self, workflow: str, name: str = DEFAULT) -> Json:
         """What was due meanwhile is not made up for."""
-        return self._send("POST", _path(workflow, name, "resume"), b"{}")
+        return self._send("POST", path_to(SCHEDULES, workflow, name, "resume"), b"{}")
 
     def trigger_schedule(
         self,
@@ -64,7 +62,7 @@ class Schedules(Sending):
         """Fire now: {runId, queued}. The same `key` fires once."""
         asked: dict[str, Json] = {} if isinstance(input, _Own) else {"input": input}
         asked |= {} if overlap is None else {"overlap": overlap}
-        return self._send("POST", _path(workflow, name, "trigger"), json.dumps(asked).encode(), key=key)
+        return self._send("POST", path_to(SCHEDULES, workflow, name, "trigger"), encoded(asked), key=key)
 
     def backfill_schedule(
         self,
@@ -78,21 +76,19 @@ class Schedules(Sending):
     ) -> Json:
         """Fire for all times that were due in a past range: {count, times}. `dry_run`: only say which."""
         asked = {"start": start, "end": end, "dryRun": dry_run, "overlap": overlap}
-        return self._send("POST", _path(workflow, name, "backfill"), json.dumps(asked).encode())
+        return self._send("POST", path_to(SCHEDULES, workflow, name, "backfill"), encoded(asked))
 
     def next_times(
         self, workflow: str, name: str = DEFAULT, *, count: int = 5, after: str | None = None
     ) -> Json:
         """When it is due: {timezone, next, local}."""
-        return self._send("GET", _path(workflow, name, "next"), query={"count": count, "after": after})
+        return self._send(
+            "GET", path_to(SCHEDULES, workflow, name, "next"), query={"count": count, "after": after}
+        )
 
     def preview_schedule(
         self, timetable: Mapping[str, Json], *, count: int = 5, after: str | None = None
     ) -> Json:
         """When it would be due; nothing is kept."""
         asked = {**timetable, "count": count, "after": after}
-        return self._send("POST", f"{SCHEDULES}/preview", json.dumps(asked).encode(), key="")
-
-
-def _path(*parts: str) -> str:
-    return "/".join([SCHEDULES, *(quote(part, safe="") for part in parts)])
+        return self._send("POST", path_to(SCHEDULES, "preview"), encoded(asked), key="")

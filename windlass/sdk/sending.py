@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
+from urllib.parse import quote
 
 from windlass.core.task import Json
 
+API: Final = "/api/v1"
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 
@@ -28,3 +31,11 @@ class Sending(ABC):
         wait_s: float = 0.0,  # that the server was asked to take its time
     ) -> Json:
         """The answer of the server, or a WindlassError."""
+
+
+def path_to(*parts: str) -> str:
+    return "/".join([API, *(quote(part, safe="") for part in parts)])
+
+
+def encoded(value: Json) -> bytes:
+    return json.dumps(value).encode()

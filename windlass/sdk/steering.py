@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import quote
 
 from windlass.core.task import Json
-from windlass.sdk.sending import Sending
+from windlass.sdk.sending import Sending, encoded, path_to
 
-RUNS: Final = "/api/v1/runs"
+RUNS: Final = "runs"
 
 
 class _Same:
@@ -30,16 +28,16 @@ class Steering(Sending):
 
     def signal(self, run: str, name: str, data: Json = None, *, key: str | None = None) -> Json:
         """Send a run what a step waits for, or will wait for: {id, status}. The same `key` sends it once."""
-        body = json.dumps({"name": name, "data": data}).encode()
-        return self._send("POST", _path(run, "signal"), body, key=key)
+        body = encoded({"name": name, "data": data})
+        return self._send("POST", path_to(RUNS, run, "signal"), body, key=key)
 
     def approve(self, run: str, step: str, *, comment: str = "") -> Json:
         """Say yes to a step that waits for approval: the step as it is then."""
-        return self._send("POST", _path(run, "steps", step, "approve"), _comment(comment))
+        return self._send("POST", path_to(RUNS, run, "steps", step, "approve"), _comment(comment))
 
     def reject(self, run: str, step: str, *, comment: str = "") -> Json:
         """Say no: the step fails with `Rejected`."""
-        return self._send("POST", _path(run, "steps", step, "reject"), _comment(comment))
+        return self._send("POST", path_to(RUNS, run, "steps", step, "reject"), _comment(comment))
 
     def rerun(
         self,
@@ -62,14 +60,14 @@ class Steering(Sending):
         asked |= {} if isinstance(input, _Same) else {"input": input}
         asked |= {} if version is None else {"version": version}
         asked |= {} if run_id is None else {"runId": run_id}
-        return self._send("POST", _path(run, "rerun"), json.dumps(asked).encode(), key=key)
+        return self._send("POST", path_to(RUNS, run, "rerun"), encoded(asked), key=key)
 
     def steps(
         self, run: str, *, of: str | None = None, status: str | None = None, after: int = 0, limit: int = 1000
     ) -> Json:
         """One page of its steps, also those made while it goes on: {items, next}."""
         asked = {"of": of, "status": status, "after": after, "limit": limit}
-        return self._send("GET", _path(run, "steps"), query=asked)
+        return self._send("GET", path_to(RUNS, run, "steps"), query=asked)
 
     def all_steps(
         self, run: str, *, of: str | None = None, status: str | None = None
@@ -83,12 +81,8 @@ class Steering(Sending):
 
     def schema(self) -> Json:
         """The JSON Schema of workflow documents, for editors."""
-        return self._send("GET", "/api/v1/schema")
-
-
-def _path(*parts: str) -> str:
-    return "/".join([RUNS, *(quote(part, safe="") for part in parts)])
+        return self._send("GET", path_to("schema"))
 
 
 def _comment(words: str) -> bytes:
-    return json.dumps({"comment": words} if words else {}).encode()
+    return encoded({"comment": words} if words else {})

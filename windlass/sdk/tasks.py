@@ -7,14 +7,13 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
-from urllib.parse import quote
 
 from windlass.core.errors import Unavailable
 from windlass.core.task import Json
-from windlass.sdk.sending import Method, Sending
+from windlass.sdk.sending import Method, Sending, encoded, path_to
 from windlass.sdk.sse import Event
 
-TASKS: Final = "/api/v1/tasks"
+TASKS: Final = "tasks"
 NO_WORKER: Final = 50301  # as the errors of tasks have it
 
 
@@ -79,8 +78,8 @@ class Tasks(Sending):
         asked = {"language": language, "code": code, **{name: value for name, value in said.items() if value}}
         return self._data(
             "POST",
-            TASKS,
-            json.dumps(asked).encode(),
+            path_to(TASKS),
+            encoded(asked),
             query={"wait": None if wait_s is None else f"{wait_s:.3f}s"},
             key=key or ("" if cache else None),
             wait_s=wait_s or 0.0,
@@ -104,7 +103,7 @@ class Tasks(Sending):
         """One page, newest first: {items, next}."""
         asked: dict[str, object] = {"status": status, "language": language, "label": label}
         asked |= {"startedAfter": started_after, "startedBefore": started_before}
-        return self._data("GET", TASKS, query={**asked, "limit": limit, "after": after})
+        return self._data("GET", path_to(TASKS), query={**asked, "limit": limit, "after": after})
 
     def cancel_task(self, task: str) -> Json:
         """Stop it for good: the task as it is then."""
@@ -149,7 +148,7 @@ def is_error(content: Mapping[str, Json]) -> bool:
 
 
 def _of(task: str) -> str:
-    return f"{TASKS}/{quote(task, safe='')}"
+    return path_to(TASKS, task)
 
 
 def _content(content: str | bytes) -> Json:
