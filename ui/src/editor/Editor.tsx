@@ -1,20 +1,14 @@
-import {
-  autocompletion,
-  closeBrackets,
-  closeBracketsKeymap,
-  completionKeymap,
-} from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { autocompletion, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, historyKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { yaml } from "@codemirror/lang-yaml";
-import { bracketMatching, indentOnInput } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { EditorState, type Extension } from "@codemirror/state";
-import { drawSelection, EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, keymap } from "@codemirror/view";
 import { useEffect, useRef, type CSSProperties } from "react";
 import { completeKeys, type KnownKeys } from "./complete";
-import { look } from "./look";
 import { spanOf, type Mark } from "./marks";
+import { basics, telling, useText } from "./mounting";
 
 export interface EditorProps {
   readonly value: string;
@@ -51,16 +45,10 @@ export default function Editor(props: EditorProps) {
       state: EditorState.create({
         doc: latest.current.value,
         extensions: [
-          lineNumbers(),
+          basics,
           lintGutter(),
-          history(),
-          drawSelection(),
-          indentOnInput(),
-          bracketMatching(),
-          closeBrackets(),
           EditorState.tabSize.of(2),
           EditorState.readOnly.of(fixed),
-          look,
           LANGUAGES[language](),
           autocompletion({ override: [completeKeys(() => latest.current.keys)], icons: false }),
           keymap.of([
@@ -71,9 +59,7 @@ export default function Editor(props: EditorProps) {
             ...historyKeymap,
           ]),
           EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
-          EditorView.updateListener.of((update) => {
-            if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
-          }),
+          telling((text) => latest.current.onChange?.(text)),
         ],
       }),
     });
@@ -81,11 +67,7 @@ export default function Editor(props: EditorProps) {
     return () => made.destroy();
   }, [language, label, fixed]);
 
-  useEffect(() => {
-    const made = view.current;
-    if (made === null || made.state.doc.toString() === props.value) return;
-    made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: props.value } });
-  }, [props.value]);
+  useText(view, props.value);
 
   useEffect(() => {
     const made = view.current;

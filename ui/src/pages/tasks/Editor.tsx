@@ -1,10 +1,9 @@
-import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { bracketMatching, indentOnInput } from "@codemirror/language";
+import { closeBracketsKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, historyKeymap } from "@codemirror/commands";
 import { Compartment, EditorState } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, highlightActiveLine, keymap } from "@codemirror/view";
 import { useEffect, useRef, type CSSProperties } from "react";
-import { look } from "../../editor/look";
+import { basics, telling, useText } from "../../editor/mounting";
 import { modeOf } from "./modes";
 
 export interface EditorProps {
@@ -34,14 +33,8 @@ export default function Editor(props: EditorProps) {
       state: EditorState.create({
         doc: latest.current.value,
         extensions: [
-          lineNumbers(),
-          history(),
-          drawSelection(),
-          indentOnInput(),
-          bracketMatching(),
-          closeBrackets(),
+          basics,
           highlightActiveLine(),
-          look,
           mode.current.of([]),
           keymap.of([
             {
@@ -56,9 +49,7 @@ export default function Editor(props: EditorProps) {
             ...historyKeymap,
           ]),
           name.current.of(named(latest.current.label)),
-          EditorView.updateListener.of((update) => {
-            if (update.docChanged) latest.current.onChange(update.state.doc.toString());
-          }),
+          telling((text) => latest.current.onChange(text)),
         ],
       }),
     });
@@ -66,11 +57,7 @@ export default function Editor(props: EditorProps) {
     return () => made.destroy();
   }, []);
 
-  useEffect(() => {
-    const made = view.current;
-    if (made === null || made.state.doc.toString() === props.value) return;
-    made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: props.value } });
-  }, [props.value]);
+  useText(view, props.value);
 
   useEffect(() => {
     view.current?.dispatch({ effects: name.current.reconfigure(named(props.label)) });

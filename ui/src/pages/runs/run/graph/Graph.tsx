@@ -1,9 +1,10 @@
 import { useMemo } from "react";
-import { Empty, Status, type Column } from "../../../../components";
+import { Empty, type Column } from "../../../../components";
 import FlowGraph from "../../../../graph/FlowGraph";
 import { useWords } from "../../../../words";
 import { openStep, useView } from "../address";
-import { isUndo, shownStatus, type RunPartProps, type StepView } from "../types";
+import { useNamed } from "../steps/useNamed";
+import { isUndo, type RunPartProps, type StepView } from "../types";
 import { words } from "../words";
 import { useFace } from "./useFace";
 
@@ -12,23 +13,14 @@ export default function Graph({ run }: RunPartProps) {
   const t = useWords(words);
   const [view] = useView();
   const face = useFace();
+  const named = useNamed();
   const steps = useMemo(() => run.steps.filter((step) => step.of === null || isUndo(step)), [run.steps]);
   const columns = useMemo(
     (): readonly Column<StepView>[] => [
-      { key: "status", head: t("steps.status"), cell: (step) => <Status value={shownStatus(step)} /> },
-      {
-        key: "step",
-        head: t("steps.step"),
-        grow: true,
-        cell: (step) => (
-          <button type="button" className="run-link" data-step={step.id} onClick={() => openStep(step.id)}>
-            {step.id}
-          </button>
-        ),
-      },
+      ...named,
       { key: "kind", head: t("steps.kind"), cell: (step) => step.kind },
     ],
-    [t],
+    [t, named],
   );
   if (steps.length === 0) return <Empty title={t("graph.none")}>{t("graph.noneMore")}</Empty>;
   return (

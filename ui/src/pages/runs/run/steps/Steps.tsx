@@ -1,13 +1,13 @@
 import { useCallback, useMemo } from "react";
 import { at, usePages } from "../../../../api";
-import { Duration, Field, ProblemNote, Status, Table, Time, type Column } from "../../../../components";
+import { Duration, Field, ProblemNote, Table, Time, type Column } from "../../../../components";
 import { useFilters } from "../../../../router";
 import { useT, useWords } from "../../../../words";
 import { Typed } from "../../Typed";
-import { openStep } from "../address";
-import { shownStatus, STEP_STATUSES, type RunPartProps, type StepView } from "../types";
+import { STEP_STATUSES, type RunPartProps, type StepView } from "../types";
 import { words } from "../words";
 import { fits, ownersOf, STEP_FILTERS, upToDate, type StepFilter } from "./filter";
+import { useNamed } from "./useNamed";
 
 const PAGE = 500;
 
@@ -97,19 +97,10 @@ function StepFilters({ filter, owners, onChange }: StepFiltersProps) {
 
 function useColumns(): readonly Column<StepView>[] {
   const t = useWords(words);
+  const named = useNamed();
   return useMemo(
     () => [
-      { key: "status", head: t("steps.status"), cell: (step) => <Status value={shownStatus(step)} /> },
-      {
-        key: "step",
-        head: t("steps.step"),
-        grow: true,
-        cell: (step) => (
-          <button type="button" className="run-link" data-step={step.id} onClick={() => openStep(step.id)}>
-            {step.id}
-          </button>
-        ),
-      },
+      ...named,
       { key: "kind", head: t("steps.kind"), wideOnly: true, cell: (step) => step.kind },
       {
         key: "attempts",
@@ -132,6 +123,6 @@ function useColumns(): readonly Column<StepView>[] {
         cell: (step) => <Duration from={step.startedAt} to={step.endedAt} />,
       },
     ],
-    [t],
+    [t, named],
   );
 }
