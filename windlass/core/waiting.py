@@ -11,7 +11,8 @@ def waiting_for(run: Run) -> WaitingFor:
 
     A pause changes nothing: an answer is taken all the same. One that has failed ends whatever is answered.
     """
-    if run.failing:
+    waiting = run.counts["awaiting"] or run.counts["parked"] or run.awaited
+    if run.failing or not waiting:
         return ""
     if run.counts["awaiting"] > sum(map(len, run.awaited.values())):
         return "approval"

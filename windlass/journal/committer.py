@@ -82,9 +82,9 @@ class Committer:
         rows = size = 0
         while self._waiting:
             group = self._waiting[0][0]
-            if taken and (rows + group.rows > ROWS_MAX or size + group.size_bytes > BYTES_MAX):
-                break
             rows, size = rows + group.rows, size + group.size_bytes
+            if taken and (rows > ROWS_MAX or size > BYTES_MAX):
+                break
             taken.append(self._waiting.popleft())
         return taken
 
