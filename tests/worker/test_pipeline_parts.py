@@ -157,6 +157,7 @@ def test_a_disk_that_is_full_is_told_as_such() -> None:
     with pytest.raises(Trouble, match="disk is full") as full:
         seen.new([f"row {i}" for i in range(10_000)])
     assert (full.value.type, full.value.retryable) == ("OSError", True)
+    seen.close()
 
 
 @given(st.lists(st.text(alphabet='a",;\n '), min_size=1, max_size=5), st.sampled_from([",", ";", "a,"]))
