@@ -16,6 +16,7 @@ import contextlib
 import logging
 import os
 import random
+import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -31,6 +32,7 @@ from windlass.assignment import Functions
 from windlass.config import NodeConfig, join_address
 from windlass.core import strategies, task_tokens
 from windlass.core.cluster import ENGINE, GATEWAY, Member
+from windlass.core.errors import Unavailable
 from windlass.core.log import Bounds
 from windlass.core.names import WorkerId
 from windlass.core.strategies import Strategy
@@ -43,6 +45,7 @@ from windlass.gateway.connections import Book
 from windlass.gateway.http import GATEWAY as GATE
 from windlass.gateway.http import SHUTDOWN_S, Gateway, listen, make_app, serve_on
 from windlass.gateway.port import PortTaken
+from windlass.gateway.refusals import refusal
 from windlass.gateway.routes import Handler
 from windlass.gateway.tls import ClientTls, ServerTls, watched
 from windlass.journal import StoreBusy, StoreUnknown
@@ -284,11 +287,16 @@ def _waiting_room() -> web.Application:
     async def alive(_: web.Request) -> web.Response:
         return web.Response(text="live\n")
 
-    async def starting(_: web.Request) -> web.Response:
+    async def unready(_: web.Request) -> web.Response:
         return web.Response(text="starting: waiting for the database\n", status=503)
+
+    async def starting(request: web.Request) -> web.Response:
+        waits = Unavailable("this node is starting and waits for its database; nothing was done, try again")
+        return refusal(request.path, waits, secrets.token_hex(6))
 
     app = web.Application()
     app.router.add_route("GET", "/health/live", alive)
+    app.router.add_route("GET", "/health{probe:(/.*)?}", unready)
     app.router.add_route("*", "/{path:.*}", starting)
     return app
 

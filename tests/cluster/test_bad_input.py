@@ -4,6 +4,7 @@ Everything is real: processes, a PostgreSQL that asks for a password, and a livi
 """
 
 import asyncio
+import json
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -247,7 +248,10 @@ def test_a_node_that_is_started_before_its_database_is_alive_and_becomes_ready(t
             assert status(f"http://{address}", "/health/live")[0] == 200
             code, told = status(f"http://{address}", "/health/ready")
             assert (code, told) == (503, "starting: waiting for the database\n")
-            assert status(f"http://{address}", "/api/v1/runs")[0] == 503
+            assert status(f"http://{address}", "/health") == (code, told)
+            code, told = status(f"http://{address}", "/api/v1/runs")
+            assert (code, json.loads(told)["error"]) == (503, "Unavailable")
+            assert "waits for its database; nothing was done, try again" in json.loads(told)["message"]
             assert status(f"http://{address}", "/peers")[0] == 503
             away.start()
             runs_something(started.url)
