@@ -64,6 +64,7 @@ async def tells(ctx):
     return ctx.progress
 
 async def hangs(path):
+    open(path + ".begun", "w").close()
     try:
         await asyncio.Event().wait()
     finally:
@@ -197,12 +198,12 @@ def test_a_timeout_cancels_the_coroutine_and_a_recall_too(tmp_path: Path) -> Non
     async def story() -> None:
         with an_app(tmp_path) as app:
             async with at_work(tmp_path) as (rig, stuck):
-                failure = await rig.failure(calling(app, "hangs", 0.1, path=str(tmp_path / "cleaned")))
+                failure = await rig.failure(calling(app, "hangs", 2.0, path=str(tmp_path / "cleaned")))
                 assert failure.type == "Timeout"
                 assert (tmp_path / "cleaned").exists()  # before it was reported
                 recalled = calling(app, "hangs", path=str(tmp_path / "recalled"))
                 rig.start(recalled)
-                await asyncio.sleep(0.1)
+                await until((tmp_path / "recalled.begun").exists)
                 rig.worker.stop(recalled.name)
                 await until(lambda: not rig.worker.held())
                 assert (tmp_path / "recalled").exists()
@@ -252,7 +253,7 @@ def test_a_step_that_does_not_stop_is_reported_and_the_worker_hears_that_it_has_
             async with at_work(tmp_path, patience_s=0.2) as (rig, stuck):
                 await rig.value(calling(app, "where"))
                 args: dict[str, Any] = {"seconds": 1.5} if how == "blocks" else {"path": str(tmp_path / "go")}
-                task = calling(app, how, 0.1, **args)
+                task = calling(app, how, 0.5, **args)
                 failure = await rig.failure(task)
                 assert failure.type == "Timeout"
                 assert stuck == [task]
